@@ -1,0 +1,81 @@
+"""Reading a request's body: bounded, whatever its content type says, into a JSON object (contract §4)."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, BinaryIO
+
+from flask import request
+from werkzeug.exceptions import RequestEntityTooLarge
+
+from sift.errors import InvalidJsonError
+
+MAX_BODY = 64 * 1024
+MAX_DRAINED = 2 * 1024 * 1024
+MAX_DEPTH = 100
+_PIECE = 64 * 1024
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def read_body() -> bytes:
+    """Read the body of the current request. Raises RequestEntityTooLarge, or InvalidJsonError when it is cut short."""
+    length = request.content_length
+    if length is None and not request.environ.get("wsgi.input_terminated"):
+        return b""  # neither a length nor a server that ends the stream: reading could wait for ever
+    wanted = MAX_BODY + 1 if length is None else min(length, MAX_BODY + 1)
+    stream = request.environ["wsgi.input"]
+    body = _read(stream, wanted)
+    if len(body) > MAX_BODY:
+        drain(stream, None if length is None else length - len(body))
+        raise RequestEntityTooLarge
+    if length is not None and len(body) < length:
+        raise InvalidJsonError
+    return body
+
+
+def drain(stream: BinaryIO, left: int | None) -> None:
+    """Read up to 2 MiB of a refused body, so that the client gets to see the answer instead of a reset connection."""
+    room = MAX_DRAINED if left is None else min(left, MAX_DRAINED)
+    while room > 0 and (piece := _read(stream, min(room, _PIECE))):
+        room -= len(piece)
+
+
+def parse_object(body: bytes) -> dict[str, Any]:
+    """Parse a body as a JSON object. Raises InvalidJsonError."""
+    try:
+        text = body.decode("utf-8-sig")
+        if _depth(text) > MAX_DEPTH:
+            raise InvalidJsonError
+        parsed = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):  # bad UTF-8, bad JSON, an integer of thousands of digits
+        raise InvalidJsonError from None
+    if not isinstance(parsed, dict):
+        raise InvalidJsonError
+    return parsed
+
+
+def _read(stream: BinaryIO, size: int) -> bytes:
+    try:
+        return stream.read(size)
+    except Exception:
+        # Servers raise errors of their own for a broken chunk or a lost client; either way the body is cut short.
+        raise InvalidJsonError from None
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(name)  # NaN and Infinity are no JSON
+
+
+def _depth(text: str) -> int:
+    """Measure how deep JSON text nests; only text with more than MAX_DEPTH brackets needs a look."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return 0
+    depth = deepest = 0
+    for char in _STRING.sub("", text):
+        if char in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in "]}":
+            depth -= 1
+    return deepest

@@ -1,0 +1,93 @@
+"""Every error as JSON, in the form of the version that was asked (contract §4, §9)."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException
+
+from sift.errors import (
+    InvalidJsonError,
+    InvalidQueryError,
+    InvalidSearchError,
+    SearchUnavailableError,
+    UnauthorizedError,
+)
+from sift.search.model import encode
+from sift.search.query import MAX_QUERY
+
+_log = logging.getLogger("sift.api")
+_UNAUTHORIZED = "sift: missing or invalid API key"  # names who answered: a client may believe it asked the cloud
+_V2_DETAILS = {
+    "query": f"query must be a non-empty string of at most {MAX_QUERY} characters",
+    "limit": "limit must be a whole number from 1 to 100",
+}
+
+
+def install(app: Flask) -> None:
+    """Answer every error of the application, the framework's own too."""
+    app.register_error_handler(
+        InvalidJsonError, lambda _: refuse(400, "invalid json", details="body must be an object")
+    )
+    app.register_error_handler(InvalidQueryError, lambda _: refuse(400, "invalid query", details=_V2_DETAILS["query"]))
+    app.register_error_handler(InvalidSearchError, _invalid_search)
+    app.register_error_handler(UnauthorizedError, _unauthorized)
+    app.register_error_handler(SearchUnavailableError, _unavailable)
+    app.register_error_handler(HTTPException, _framework)
+    app.register_error_handler(Exception, _internal)
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    """Answer with a JSON value."""
+    return Response(encode(value), status, mimetype="application/json")
+
+
+def refuse(status: int, error: str, *, hint: str = "", details: str = "", **more: Any) -> Response:
+    """Answer with an error; `details` is shown by v2 only, `hint` and `more` by all else."""
+    if request.path.startswith("/v2/"):
+        return json_response({"success": False, "error": error, "details": details}, status)
+    return json_response({"error": error, "hint": hint, **more}, status)
+
+
+def _invalid_search(error: InvalidSearchError) -> Response:
+    return refuse(400, "invalid search", hint=error.field, details=_V2_DETAILS.get(error.field, ""))
+
+
+def _unauthorized(error: UnauthorizedError) -> Response:
+    is_v2 = request.path.startswith("/v2/")
+    response = refuse(401, _UNAUTHORIZED if is_v2 else "unauthorized")
+    response.headers["WWW-Authenticate"] = 'Bearer realm="sift"'
+    return response
+
+
+def _unavailable(error: SearchUnavailableError) -> Response:
+    response = refuse(
+        503,
+        "search unavailable",
+        details="; ".join(error.warnings),
+        warnings=error.warnings,
+        sources_failed=error.sources_failed,
+    )
+    if error.retry_after is not None:
+        response.headers["Retry-After"] = str(max(1, error.retry_after))
+    return response
+
+
+def _framework(error: HTTPException) -> Response:
+    status = error.code or 500
+    name = "request too large" if status == 413 else error.name.lower()
+    response = refuse(status, name)
+    if status == 405 and (methods := getattr(error, "valid_methods", None)):
+        response.headers["Allow"] = ", ".join(sorted(methods))
+    return response
+
+
+def _internal(error: Exception) -> Response:
+    at = error.__traceback__
+    while at and at.tb_next:
+        at = at.tb_next
+    place = f"{at.tb_frame.f_globals.get('__name__')}:{at.tb_lineno}" if at else ""
+    _log.error("internal_error", extra={"fields": {"type": type(error).__name__, "at": place}})
+    return refuse(500, "internal error")

@@ -1,0 +1,27 @@
+"""The door: every request but `/healthz` shows its key before anything of it is read (contract §3)."""
+
+from __future__ import annotations
+
+from flask import Flask, g, request
+
+from sift.api.services import services
+from sift.errors import UnauthorizedError
+
+OPEN = "/healthz"
+
+
+def install(app: Flask) -> None:
+    """Ask for the key before routing errors are told, so that unknown paths answer 401 too."""
+    app.before_request(_identify)
+
+
+def _identify() -> None:
+    if request.path == OPEN:
+        return
+    environ = request.environ
+    parts = services()
+    try:
+        g.caller = parts.identify(environ.get("HTTP_AUTHORIZATION"))
+    except UnauthorizedError:
+        parts.refused(environ.get("REMOTE_ADDR", ""))
+        raise

@@ -1,0 +1,82 @@
+"""The log: one JSON object a line, and of a request only what is allowed by name (§8, contract §12)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+from sift.auth.caller import Caller
+from sift.search.model import SearchRequest
+
+_LEVELS = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+}
+# What these print holds vendors' URLs, and SearXNG's and Brave's hold the query: connection lines at DEBUG,
+# unreadable headers and full pools at WARNING.
+_NOISY = {
+    "urllib3": logging.WARNING,
+    "requests": logging.WARNING,
+    "urllib3.connection": logging.CRITICAL,
+    "urllib3.connectionpool": logging.CRITICAL,
+    "urllib3.util.retry": logging.CRITICAL,
+}
+
+
+def write_stderr(line: bytes) -> None:
+    """Write one line in one call, so that lines of threads and workers never mix."""
+    with suppress(OSError):
+        os.write(2, line)
+
+
+class JsonLog(logging.Handler):
+    """Write records as JSON lines. An exception's text and traceback are never written: both may hold a query."""
+
+    def __init__(self, level: str = "info", write: Callable[[bytes], object] = write_stderr) -> None:
+        super().__init__(_LEVELS[level])
+        self._write = write
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record of the logging module: its constant message as the event, and its `fields`."""
+        self.write(record.levelname.lower(), record.getMessage(), getattr(record, "fields", {}))
+
+    def write(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
+        """Write one line, unless the level is too low."""
+        if _LEVELS[level] >= self.level:
+            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            self._write(json.dumps({"ts": now, "level": level, "event": event, **fields}).encode() + b"\n")
+
+    def search(
+        self, caller: Caller, request: SearchRequest, *, sources: tuple[str, ...], n: int, cache: str, rerank_ms: int
+    ) -> None:
+        """Write the one record of a search. A fleet caller's names filter kinds too, never values."""
+        fields: dict[str, Any] = {
+            "caller": caller.name,
+            "q_len": request.q_len,
+            "sources": ",".join(sources),
+            "n": n,
+            "cache": cache,
+        }
+        if caller.cls == "fleet":
+            fields["n_queries"] = len(request.queries)
+            fields["filters"] = ",".join(request.filter.kinds())
+            fields["rerank_ms"] = rerank_ms
+        self.write("info", "search", fields)
+
+
+def install(log: JsonLog) -> None:
+    """Send Sift's own records to `log`, and hold the HTTP client's loggers down."""
+    logger = logging.getLogger("sift")
+    logger.handlers[:] = [log]
+    logger.setLevel(log.level)
+    logger.propagate = False
+    for name, level in _NOISY.items():
+        logging.getLogger(name).setLevel(level)

@@ -1,0 +1,7 @@
+"""The native API."""
+
+from flask import Blueprint
+
+bp = Blueprint("v1", __name__, url_prefix="/v1")
+
+from sift.api.v1 import search, status  # noqa: E402, F401

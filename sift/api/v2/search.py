@@ -1,0 +1,64 @@
+"""`POST /v2/search` as Firecrawl's SDKs and Hermes call it (contract §9, firecrawl_v2.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Response
+
+from sift.api.body import parse_object, read_body
+from sift.api.errors import json_response
+from sift.api.search import run_search
+from sift.api.services import services
+from sift.api.v2 import bp
+from sift.errors import InvalidSearchError, SearchUnavailableError
+from sift.search.model import SearchRequest
+from sift.search.query import clean_query
+
+DEFAULT_LIMIT = 10
+MAX_LIMIT = 100
+MAX_K = 50
+
+
+@bp.post("/search")
+def search() -> Response:
+    """Search all sources, without filters."""
+    request = read(parse_object(read_body()))
+    notices = services().notices
+    try:
+        result = run_search(request).result
+    except SearchUnavailableError as error:
+        error.warnings += notices
+        raise
+    body: dict[str, Any] = {"success": True, "data": {"web": web(result.hits())}}
+    if warnings := result.warnings + result.skips + notices:
+        body["warning"] = "; ".join(warnings)
+    return json_response(body)
+
+
+def read(payload: Mapping[str, Any]) -> SearchRequest:
+    """Read the two fields that count; all others are ignored, whatever they hold.
+
+    Raises InvalidQueryError, or InvalidSearchError naming `limit`.
+    """
+    query = clean_query(payload.get("query"))
+    limit = payload.get("limit")
+    if limit is None:
+        limit = DEFAULT_LIMIT
+    if type(limit) is not int or not 1 <= limit <= MAX_LIMIT:
+        raise InvalidSearchError("limit")
+    return SearchRequest((query,), k=min(limit, MAX_K))
+
+
+def web(hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Map hits key by key. One more key can cost a client all: with `markdown` the SDK drops url and title (B193)."""
+    return [
+        {
+            "url": hit["url"],
+            "title": hit["title"],
+            "description": hit["snippet"] or hit["title"],
+            "position": position,
+        }
+        for position, hit in enumerate(hits, 1)
+    ]

@@ -1,0 +1,100 @@
+"""The wiring: from settings to a WSGI application, and the only place that knows every part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from flask import Flask
+
+from sift import demo
+from sift.api import errors, guard, health, log, v1, v2
+from sift.api.services import Services
+from sift.auth.caller import LOCAL, Caller
+from sift.auth.keys import KeyFile
+from sift.auth.slowdown import Slowdown
+from sift.config import Config, SourceConfig
+from sift.search.engine import Engine
+from sift.search.protocols import LedgerError, Source
+from sift.sources import build_source
+from sift.sources.lazy import LazySource
+from sift.store.cache import MemoryCache, NullCache
+from sift.store.ledger import SqliteLedger
+
+DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
+_DEMO_PATHS = {"searxng": "", "brave_llm": "/res/v1/llm/context", "tavily": "/tavily/search"}
+
+
+def create_app(config: Config | None = None, services: Services | None = None) -> Flask:
+    """Make the application; nothing starts and nothing connects before the first search.
+
+    Raises ConfigError when a setting is wrong or no key is usable.
+    """
+    if services is None:
+        services = build_services(config or Config.from_env(os.environ))
+    log.install(services.log)
+    app = Flask("sift", static_folder=None)
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # it would answer without a key
+    app.url_map.merge_slashes = False  # `/v1//search` is unknown, not an HTML redirect
+    app.extensions["sift"] = services
+    guard.install(app)
+    errors.install(app)
+    for blueprint in (v1.bp, v2.bp, health.bp):
+        app.register_blueprint(blueprint)
+    return app
+
+
+def build_services(config: Config) -> Services:
+    """Make the parts from settings. Raises ConfigError."""
+    make = _demo_source if config.demo else build_source
+    caps = {source.name: source.daily_cap for source in config.sources if source.daily_cap is not None}
+    # Demo credits are not paid, so they are counted apart.
+    ledger = SqliteLedger(config.state_dir / ("demo.sqlite3" if config.demo else "ledger.sqlite3"), caps)
+    engine = Engine(
+        [make(source, config.threads) for source in config.sources],
+        MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else NullCache(),
+        ledger,
+        threads=config.threads,
+        breaker_failures=config.breaker_failures,
+        breaker_seconds=config.breaker_seconds,
+        caching=bool(config.cache_ttl),
+    )
+    return Services(
+        engine=engine,
+        identify=_identify(config),
+        refused=Slowdown(config.threads).refused,
+        log=log.JsonLog(config.log_level),
+        spent=lambda: _spent(ledger, caps),
+        since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        notices=(DEMO_NOTICE,) if config.demo else (),
+    )
+
+
+def _demo_source(settings: SourceConfig, calls: int) -> Source:
+    """Point a vendor's own source at the bundled server, so that the whole path is real (contract §10)."""
+
+    def make() -> Source:
+        return build_source(replace(settings, url=demo.start() + _DEMO_PATHS[settings.name], key="demo"), calls)
+
+    return LazySource(settings.name, settings.timeout, reranked=settings.rerank, make=make)
+
+
+def _identify(config: Config) -> Callable[[str | None], Caller]:
+    if not config.auth:
+        return lambda _: LOCAL
+    keys = KeyFile(config.keys_file)
+    keys.check()
+    return keys.identify
+
+
+def _spent(ledger: SqliteLedger, caps: dict[str, int]) -> tuple[int | None, int | None]:
+    """Give the credits used and left today of the one capped source; unknown ones as None."""
+    for name, cap in caps.items():
+        try:
+            used = ledger.spent(name)
+        except LedgerError:
+            return None, None
+        return used, max(0, cap - used)
+    return 0, 0

@@ -1,0 +1,17 @@
+"""The caller of a request."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sift.search.model import CallerClass
+
+
+class Caller(NamedTuple):
+    """Hold a caller's name, for the log, and class; both come from the key alone (contract §3)."""
+
+    name: str
+    cls: CallerClass
+
+
+LOCAL = Caller("local", "fleet")  # every caller of a service without authentication

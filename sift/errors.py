@@ -1,0 +1,90 @@
+"""The errors of Sift. None of them knows HTTP, and none carries a query, a host or a key.
+
+SiftError
+├── ConfigError            a setting stops the start
+├── InvalidJsonError       the body is no JSON object
+├── InvalidQueryError      a query is missing or wrong
+├── InvalidSearchError     another field is wrong
+├── UnauthorizedError      no valid key
+├── SourceError            one vendor call failed
+└── SearchUnavailableError no source answered
+"""
+
+from __future__ import annotations
+
+
+class SiftError(Exception):
+    """Be the base of all errors of Sift; never raised itself."""
+
+
+class ConfigError(SiftError):
+    """Say in one line which setting is wrong, and how; raised at start only."""
+
+
+class InvalidJsonError(SiftError):
+    """Say that a request body is no JSON object (contract §4)."""
+
+
+class InvalidQueryError(SiftError):
+    """Say that `query` or `queries` is missing or wrong (§2.1)."""
+
+
+class InvalidSearchError(SiftError):
+    """Name the first wrong field that is not a query (§2.1)."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field)
+        self.field = field
+
+
+class UnauthorizedError(SiftError):
+    """Say that a request carries no valid key (contract §3)."""
+
+
+class SourceError(SiftError):
+    """Say why one vendor call failed, in a word of the closed vocabulary (contract §4).
+
+    reason: the words behind `<source>: `, for example `timeout` or `http 500`.
+    sent: whether the request may have left this host; only a call that never did gives its credit back.
+    counts: whether the failure counts for the breaker (contract §8).
+    retry_after: seconds the vendor asked to be left alone, where it said so.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        sent: bool = True,
+        counts: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.sent = sent
+        self.counts = counts
+        self.retry_after = retry_after
+
+
+class SearchUnavailableError(SiftError):
+    """Say that no source could be asked, or that all failed in every query (contract §4).
+
+    retry_after: whole seconds until a skipped source may be asked again, where that is known.
+    cache: how the failure was come by, for the log: `miss`, `off`, or `shared` with the request that met it.
+    """
+
+    def __init__(
+        self,
+        warnings: tuple[str, ...],
+        sources_failed: tuple[str, ...],
+        retry_after: int | None = None,
+        cache: str = "miss",
+    ) -> None:
+        super().__init__("search unavailable")
+        self.warnings = warnings
+        self.sources_failed = sources_failed
+        self.retry_after = retry_after
+        self.cache = cache
+
+    def seen_as(self, cache: str) -> SearchUnavailableError:
+        """Give this failure as another request met it; an exception is never shared between threads."""
+        return SearchUnavailableError(self.warnings, self.sources_failed, self.retry_after, cache)

@@ -1,0 +1,65 @@
+"""gunicorn's settings: `gunicorn -c python:sift.gunicorn_conf wsgi:app` (contract §11)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from gunicorn.glogging import Logger  # type: ignore[import-untyped]
+
+from sift.app import build_services
+from sift.config import Config
+from sift.errors import ConfigError
+
+
+def _config() -> Config:
+    """Check everything in the master, before a worker is started: a worker that only exits is started again."""
+    try:
+        config = Config.from_env(os.environ)
+        build_services(config)
+    except ConfigError as error:
+        sys.exit(f"sift: {error}")
+    return config
+
+
+class QuietLogger(Logger):  # type: ignore[misc]
+    """Keep what clients send out of gunicorn's own messages: it prints request lines and tracebacks otherwise."""
+
+    def exception(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """Name the error's type only."""
+        kind = sys.exc_info()[0]
+        self.error_log.error("error in a worker: %s", kind.__name__ if kind else "unknown")
+
+    def warning(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """Say that a request was refused, without its words; gunicorn formats those into the message itself."""
+        text = str(msg)
+        if text.startswith("Invalid request from"):
+            self.error_log.warning("a request was refused as broken HTTP")
+        else:
+            super().warning(msg, *args, **kwargs)
+
+    def debug(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """Say nothing: debug lines hold request lines and headers."""
+
+
+_settings = _config()
+
+bind = "127.0.0.1:8787"
+worker_class = "gthread"
+threads = _settings.threads
+worker_connections = max(1000, 4 * _settings.threads)
+# Above the worst case of a request, 4 queries × 10 s: a stop or reload answers what is running.
+timeout = 60
+graceful_timeout = 60
+keepalive = 75  # longer than nginx keeps its side, so that nginx never sends into a closing connection
+accesslog = None
+access_log_format = "%(m)s %(s)s %(M)sms"
+errorlog = "-"
+loglevel = _settings.log_level
+logger_class = QuietLogger
+proc_name = "sift"
+control_socket_disable = True
+# The worker's heartbeat file has no name and holds nothing; in memory it is no write to a disk either.
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None

@@ -1,0 +1,102 @@
+"""Folding ranked lists into one (contract §7, R4): pure functions over canonical keys.
+
+Hits are grouped by key once; ranks are fused on keys alone, and only the hits that are returned get built.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from sift.search.model import Hit, RawHit
+from sift.search.text import plain
+
+RRF_K = 60
+
+Ranking = dict[str, float]
+"""Keys in ranked order, best first, with their scores."""
+
+
+class SourceList(NamedTuple):
+    """Hold one source's ranked hits for one query; `reranked` lists take part in the RRF sum."""
+
+    source: str
+    hits: Sequence[RawHit]
+    reranked: bool = True
+
+
+def fuse(lists: Sequence[Iterable[str]]) -> Ranking:
+    """Fuse ranked lists of keys by reciprocal rank: score = Σ 1/(60 + rank), ranks from 1 (§6.2).
+
+    A key counts once a list, at its best rank. Ties go by list order, then rank: dicts keep first-seen order and
+    sorting is stable. Sums are exact (fsum), so that the order of adding never decides.
+    """
+    shares: dict[str, list[float]] = {}
+    for keys in lists:
+        for rank, key in enumerate(dict.fromkeys(keys), RRF_K + 1):
+            shares.setdefault(key, []).append(1 / rank)
+    scores = {key: parts[0] if len(parts) == 1 else math.fsum(parts) for key, parts in shares.items()}
+    return _sorted(scores)
+
+
+def merge(lists: Sequence[SourceList], *, rerank: bool) -> Ranking:
+    """Fold the lists of one query's sources, given in source order, into one ranking.
+
+    rerank=False: one list after the other, native scores, first source wins. A list that is not `reranked` keeps its
+    native scores; the whole is then sorted by score, a key in both taking the higher one.
+    """
+    if not rerank:
+        chained: Ranking = {}
+        for source_list in lists:
+            for hit in source_list.hits:
+                chained.setdefault(hit.key, hit.score)
+        return chained
+    fused = fuse([[hit.key for hit in each.hits] for each in lists if each.reranked])
+    if all(each.reranked for each in lists):
+        return fused
+    native: Ranking = {}
+    for each in lists:
+        if not each.reranked:
+            for hit in each.hits:
+                native.setdefault(hit.key, hit.score)
+    in_source_order = dict.fromkeys(hit.key for each in lists for hit in each.hits)
+    return _sorted({key: max(fused.get(key, -math.inf), native.get(key, -math.inf)) for key in in_source_order})
+
+
+def fuse_queries(rankings: Sequence[Ranking]) -> Ranking:
+    """Fuse the rankings of several queries into one (R4); that of a single query stays as it is."""
+    return rankings[0] if len(rankings) == 1 else fuse(rankings)
+
+
+def build_hits(ranking: Ranking, rounds: Sequence[Sequence[SourceList]], k: int) -> tuple[Hit, ...]:
+    """Build the first k hits of a ranking from all that the sources gave, query by query, in source order.
+
+    The first source keeps attribution, title and URL; the longest snippet (the earlier one of equals) and the first
+    published date win.
+    """
+    wanted = dict.fromkeys(list(ranking)[:k])
+    found: dict[str, list[tuple[str, RawHit]]] = {key: [] for key in wanted}
+    for lists in rounds:
+        for source, hits, _ in lists:
+            for hit in hits:
+                if hit.key in found:
+                    found[hit.key].append((source, hit))
+    return tuple(_build(found[key], ranking[key]) for key in wanted)
+
+
+def _build(copies: list[tuple[str, RawHit]], score: float) -> Hit:
+    source, first = copies[0]
+    snippets = ["\n\n".join(filter(None, map(plain, hit.texts))) for _, hit in copies]
+    return Hit(
+        url=first.url,
+        title=plain(first.title) or first.host or first.key.partition("/")[0],
+        snippet=max(snippets, key=len),
+        source=source,
+        score=score,
+        published_date=next((hit.published_date for _, hit in copies if hit.published_date), ""),
+    )
+
+
+def _sorted(scores: Ranking) -> Ranking:
+    return dict(sorted(scores.items(), key=lambda item: -item[1]))

@@ -1,0 +1,33 @@
+"""The rules for a single query, shared by v1, v2 and the key."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from sift.errors import InvalidQueryError
+
+MAX_QUERY = 1500
+"""Code points of one query, after the cut of white space."""
+_UNFIT = re.compile("[\x00\ud800-\udfff]")  # NUL, and halves of surrogate pairs: neither can be sent (B150)
+
+
+def clean_query(value: object) -> str:
+    """Cut the white space round a query and check it (§2.2, contract §4). Raises InvalidQueryError."""
+    if not isinstance(value, str):
+        raise InvalidQueryError
+    query = value.strip()
+    if not query or len(query) > MAX_QUERY or _UNFIT.search(query):
+        raise InvalidQueryError
+    return query
+
+
+def normalise_query(query: str) -> str:
+    """Give the form in which two spellings of a query are one: NFC, white space folded, case kept (contract §8)."""
+    return " ".join(unicodedata.normalize("NFC", query).split())
+
+
+def has_phrase(query: str) -> bool:
+    """Tell whether a query holds a quoted phrase and no unpaired quote (§2.2)."""
+    pieces = query.split('"')
+    return len(pieces) % 2 == 1 and any(pieces[1::2])

@@ -1,0 +1,75 @@
+"""Brave's LLM Context API, `GET …/res/v1/llm/context?q=` (§5, vendors.md §3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sift.config import SourceConfig
+from sift.search.model import Filter, SourceOut, not_applied
+from sift.sources.http import Endpoint
+from sift.sources.limits import fit, too_long
+from sift.sources.rows import raw_hit, rows_of, text_of
+
+MAX_CHARACTERS = 400
+MAX_WORDS = 50
+
+
+class Brave:
+    """Ask Brave with its own defaults: nothing but `q` is ever sent."""
+
+    name = "brave_llm"
+    reranked = True
+
+    def __init__(self, endpoint: Endpoint, timeout: float) -> None:
+        self._endpoint = endpoint
+        self.timeout = timeout
+
+    @classmethod
+    def from_config(cls, config: SourceConfig, calls: int) -> Brave:
+        """Make the source from its settings."""
+        endpoint = Endpoint(config.url, {"X-Subscription-Token": config.key}, connections=calls)
+        return cls(endpoint, config.timeout)
+
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+        """Search once. Raises SourceError."""
+        fitted, cuts = fit(self.name, query, characters=MAX_CHARACTERS, words=MAX_WORDS)
+        if cuts and filter.exact_match:
+            return SourceOut(notes=(too_long(self.name),), asked=False)
+        return parse(self._endpoint.get_json({"q": fitted}, deadline=deadline), notes(filter) + cuts)
+
+
+def notes(filter: Filter) -> tuple[str, ...]:
+    """Say which filters Brave cannot apply (§5, contract §5)."""
+    return not_applied(
+        Brave.name,
+        **{
+            "time_range": filter.time_range is not None,
+            "start_date/end_date": filter.dated,
+            "topic": filter.topic != "general",
+            "exact_match": filter.exact_match,
+            "include_domains_mode=prefer": filter.prefers,
+            "min_score": filter.min_score > 0,
+        },
+    )
+
+
+def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
+    """Read an answer: no score, no date (`age` may be a modification date). Raises SourceError when it is none."""
+    rows = rows_of(body, "grounding", "generic")
+    sources = body.get("sources")
+    sources = sources if isinstance(sources, dict) else {}
+    hits = tuple(hit for row in rows if (hit := raw_hit(row.get("url"), _title(row, sources), _snippets(row))))
+    return SourceOut(hits=hits, found=len(hits), notes=notes)
+
+
+def _title(row: dict[str, Any], sources: dict[str, Any]) -> str:
+    if title := text_of(row.get("title")):
+        return title
+    url = row.get("url")
+    about = sources.get(url) if isinstance(url, str) else None
+    return text_of(about.get("title")) if isinstance(about, dict) else ""
+
+
+def _snippets(row: dict[str, Any]) -> list[Any]:
+    snippets = row.get("snippets")
+    return snippets if isinstance(snippets, list) else []

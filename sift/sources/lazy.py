@@ -1,0 +1,28 @@
+"""A source that is made at its first call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from sift.search.model import Filter, SourceOut
+from sift.search.protocols import Source
+
+
+class LazySource:
+    """Stand for a source whose making starts threads, and which must therefore wait until a worker has forked."""
+
+    def __init__(self, name: str, timeout: float, *, reranked: bool, make: Callable[[], Source]) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.reranked = reranked
+        self._make = make
+        self._made: Source | None = None
+        self._lock = threading.Lock()
+
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+        """Search once, making the source before the first time. Raises SourceError."""
+        with self._lock:
+            if self._made is None:
+                self._made = self._make()
+        return self._made.search(query, k, filter, deadline=deadline)

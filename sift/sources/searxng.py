@@ -1,0 +1,89 @@
+"""SearXNG, `GET {url}/search?format=json` (§5, vendors.md §2)."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sift.config import SourceConfig
+from sift.errors import SourceError
+from sift.search.model import Filter, SourceOut, not_applied
+from sift.sources.http import Endpoint
+from sift.sources.rows import raw_hit, rows_of, score_of, text_of
+
+MAX_SITES = 3
+_QUOTED = re.compile(r'"[^"]*"?')
+_COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # \s is what SearXNG splits at too
+
+
+class Searxng:
+    """Ask a SearXNG instance for its first page."""
+
+    name = "searxng"
+    reranked = True
+
+    def __init__(self, endpoint: Endpoint, timeout: float) -> None:
+        self._endpoint = endpoint
+        self.timeout = timeout
+
+    @classmethod
+    def from_config(cls, config: SourceConfig, calls: int) -> Searxng:
+        """Make the source from its settings."""
+        return cls(Endpoint(config.url.rstrip("/") + "/search", {}, connections=calls), config.timeout)
+
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+        """Search once. Raises SourceError."""
+        body = self._endpoint.get_json(parameters(query, filter), deadline=deadline)
+        return parse(body, notes(query, filter))
+
+
+def parameters(query: str, filter: Filter) -> dict[str, str]:
+    """Build the query string: `site:` before the query, the rest as parameters, never as bangs (§5)."""
+    sites = " OR ".join(f"site:{host}" for host in filter.include_domains[:MAX_SITES]) if filter.restricts else ""
+    built = {"q": f"{sites} {query}" if sites else query, "format": "json"}
+    if filter.time_range:
+        built["time_range"] = filter.time_range
+    if filter.topic == "news":
+        built["categories"] = "news"
+    return built
+
+
+def notes(query: str, filter: Filter) -> tuple[str, ...]:
+    """Say which filters SearXNG cannot apply, and when the query itself is a command to it (§5, contract §5)."""
+    said = {
+        "extra include_domains dropped": filter.restricts and len(filter.include_domains) > MAX_SITES,
+        "topic ignored (no finance category)": filter.topic == "finance",
+        "query holds search syntax": bool(_COMMAND.search(_QUOTED.sub('"', query))),
+    }
+    return not_applied(
+        Searxng.name,
+        **{
+            "include_domains_mode=prefer": filter.prefers,
+            "start_date/end_date": filter.dated,
+            "min_score": filter.min_score > 0,
+        },
+    ) + tuple(f"{Searxng.name}: {note}" for note, is_due in said.items() if is_due)
+
+
+def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
+    """Read an answer. Raises SourceError when it is none, or when no engine answered."""
+    hits = tuple(
+        hit
+        for row in rows_of(body, "results")
+        if (
+            hit := raw_hit(
+                row.get("url"),
+                text_of(row.get("title")),
+                (row.get("content"),),
+                score_of(row.get("score")) or 0.0,
+                row.get("publishedDate"),
+            )
+        )
+    )
+    unresponsive = body.get("unresponsive_engines")
+    silent = len(unresponsive) if isinstance(unresponsive, list) else 0
+    if silent and not hits:  # blocked engines must not look like "nothing found" (B089, B123)
+        raise SourceError("no engine answered")
+    if silent:
+        notes += (f"{Searxng.name}: {silent} engine{'s' * (silent > 1)} unresponsive",)
+    return SourceOut(hits=hits, found=len(hits), notes=notes)

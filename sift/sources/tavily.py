@@ -1,0 +1,105 @@
+"""Tavily, `POST /search` and no other path (§4, vendors.md §1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sift.config import SourceConfig
+from sift.search.model import Filter, SourceOut
+from sift.sources.http import Endpoint
+from sift.sources.limits import fit, too_long
+from sift.sources.rows import raw_hit, rows_of, score_of, text_of
+
+MAX_CHARACTERS = 400
+MAX_CREDITS = 1_000_000  # more is no price, and must fit into the ledger
+MAX_RESULTS = 20  # the price is the same for 1 and for 20, and deeper lists fuse and filter better
+
+
+class Tavily:
+    """Ask Tavily for basic search and nothing that costs more."""
+
+    name = "tavily"
+
+    def __init__(self, endpoint: Endpoint, timeout: float, *, reranked: bool = True) -> None:
+        self._endpoint = endpoint
+        self.timeout = timeout
+        self.reranked = reranked
+
+    @classmethod
+    def from_config(cls, config: SourceConfig, calls: int) -> Tavily:
+        """Make the source from its settings."""
+        endpoint = Endpoint(config.url, {"Authorization": f"Bearer {config.key}"}, connections=calls)
+        return cls(endpoint, config.timeout, reranked=config.rerank)
+
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+        """Search once; hits under `min_score` are gone before any ranking (R2). Raises SourceError."""
+        fitted, cuts = fit(self.name, query, characters=MAX_CHARACTERS)
+        if cuts and filter.exact_match:
+            return SourceOut(notes=(too_long(self.name),), asked=False)
+        body = self._endpoint.post_json(request_body(fitted, filter), deadline=deadline)
+        return parse(body, filter.min_score, notes(filter) + cuts)
+
+
+def request_body(query: str, filter: Filter) -> dict[str, Any]:
+    """Build the JSON body: the fixed fields always, a filter's field only when it is set (§4).
+
+    `filter_by_published_date` and `include_usage` stay unset.
+    """
+    body: dict[str, Any] = {
+        "query": query,
+        "search_depth": "basic",
+        "auto_parameters": False,  # auto mode may choose a depth that costs two credits
+        "include_answer": False,
+        "include_raw_content": False,
+        "include_images": False,
+        "max_results": MAX_RESULTS,
+    }
+    if include := _with_dot(filter.include_domains):
+        # Without the mode Tavily has treated the list as a preference (vendors.md §1.4).
+        body |= {"include_domains": include, "include_domains_mode": filter.include_domains_mode}
+    if exclude := _with_dot(filter.exclude_domains):
+        body["exclude_domains"] = exclude
+    if filter.time_range:
+        body["time_range"] = filter.time_range
+    if filter.start_date:
+        body["start_date"] = filter.start_date
+    if filter.end_date:
+        body["end_date"] = filter.end_date
+    if filter.topic != "general":
+        body["topic"] = filter.topic
+    if filter.exact_match:
+        body["exact_match"] = True
+    if filter.topic == "news" or filter.time_range or filter.dated:
+        body["include_published_date"] = True
+    return body
+
+
+def notes(filter: Filter) -> tuple[str, ...]:
+    """Say which part of an include list Tavily would refuse; the post-filter enforces it all the same (contract §5)."""
+    if len(_with_dot(filter.include_domains)) < len(filter.include_domains):
+        return (f"{Tavily.name}: include_domains without a dot not sent",)
+    return ()
+
+
+def parse(body: Any, min_score: float = 0.0, notes: tuple[str, ...] = ()) -> SourceOut:
+    """Read an answer; the generated answer and all extras stay behind. Raises SourceError when it is none."""
+    usable = []
+    for row in rows_of(body, "results"):
+        score = score_of(row.get("score"))
+        hit = raw_hit(
+            row.get("url"), text_of(row.get("title")), (row.get("content"),), score or 0.0, row.get("published_date")
+        )
+        if hit:
+            usable.append((hit, score))
+    kept = tuple(hit for hit, score in usable if not min_score or (score is not None and score >= min_score))
+    return SourceOut(hits=kept, found=len(usable), notes=notes, credits=_credits(body))
+
+
+def _credits(body: dict[str, Any]) -> int:
+    usage = body.get("usage")
+    used = usage.get("credits") if isinstance(usage, dict) else None
+    return min(used, MAX_CREDITS) if type(used) is int and used >= 1 else 1
+
+
+def _with_dot(domains: tuple[str, ...]) -> list[str]:
+    return [domain for domain in domains if "." in domain]

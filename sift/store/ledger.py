@@ -1,0 +1,117 @@
+"""The daily cap: credits counted in SQLite, shared by every worker of the host, surviving restarts (contract §8)."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+from sift.search.protocols import LedgerError
+
+_T = TypeVar("_T")
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS spent (
+    source TEXT NOT NULL, day TEXT NOT NULL, credits INTEGER NOT NULL, PRIMARY KEY (source, day)
+) WITHOUT ROWID
+"""
+# Days ahead count too: a clock that steps back gets no new budget (B164).
+_SPENT = "SELECT coalesce(sum(credits), 0) FROM spent WHERE source = ? AND day >= ?"
+# One statement, so that reading and taking are one step for every thread and process.
+_RESERVE = """
+INSERT INTO spent (source, day, credits) SELECT ?1, ?2, 1 WHERE (
+    SELECT coalesce(sum(credits), 0) FROM spent WHERE source = ?1 AND day >= ?2
+) < ?3
+ON CONFLICT (source, day) DO UPDATE SET credits = credits + 1
+"""
+_SETTLE = "UPDATE spent SET credits = max(0, credits + ?) WHERE source = ? AND day = ?"
+_GLANCE = 0.05  # seconds a look at the ledger may wait, where a search has not started yet
+_SETTLE_WAIT = 2.0
+
+
+class SqliteLedger:
+    """Count each source's credits of a UTC day and stop at its cap.
+
+    One connection a process, opened at first use and never shared across a fork; write-ahead log with
+    synchronous=NORMAL, which survives kill -9. A file that cannot be read is left as it is: a fresh one would be a
+    fresh budget.
+    """
+
+    def __init__(self, path: Path, caps: Mapping[str, int], now: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._caps = caps
+        self._now = now
+        self._lock = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._pid = 0
+
+    def left(self, name: str) -> int | None:
+        """Give the credits left today; None without a cap. Raises LedgerError."""
+        cap = self._caps.get(name)
+        if not cap:  # a cap of 0 never touches the file
+            return cap
+        return max(0, cap - self.spent(name))
+
+    def spent(self, name: str) -> int:
+        """Count the credits spent today. Raises LedgerError."""
+        deadline = time.monotonic() + _GLANCE
+        row: tuple[int] = self._run(deadline, lambda db: db.execute(_SPENT, (name, self._day())).fetchone())
+        return row[0]
+
+    def reserve(self, name: str, *, deadline: float) -> str | None:
+        """Take one credit; give the day it counts for, "" without a cap, None at the cap. Raises LedgerError."""
+        cap = self._caps.get(name)
+        if cap is None:
+            return ""
+        if cap == 0:
+            return None
+        day = self._day()
+        taken = self._run(deadline, lambda db: db.execute(_RESERVE, (name, day, cap)).rowcount)
+        return day if taken else None
+
+    def settle(self, name: str, day: str, credits: int) -> None:
+        """Book what the call of a reserved credit cost; 0 gives the credit back. Keeps the credit where it cannot."""
+        if day and credits != 1:
+            with suppress(LedgerError):
+                change = (credits - 1, name, day)
+                self._run(time.monotonic() + _SETTLE_WAIT, lambda db: db.execute(_SETTLE, change).rowcount)
+
+    def _run(self, deadline: float, statement: Callable[[sqlite3.Connection], _T]) -> _T:
+        """Run one statement, waiting for other threads and processes until `deadline` at most."""
+        if not self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            raise LedgerError
+        try:
+            db = self._open()
+            db.execute(f"PRAGMA busy_timeout = {max(1, int((deadline - time.monotonic()) * 1000))}")
+            return statement(db)
+        except (sqlite3.Error, OSError) as error:
+            self._close()  # a repaired file is read anew
+            raise LedgerError from error
+        finally:
+            self._lock.release()
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None or self._pid != os.getpid():
+            # After a fork the parent's connection is dropped without closing it: closing would touch its locks.
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            db = sqlite3.connect(self._path, timeout=1.0, isolation_level=None, check_same_thread=False)
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute(_SCHEMA)
+            self._connection, self._pid = db, os.getpid()
+        return self._connection
+
+    def _close(self) -> None:
+        if self._connection is not None and self._pid == os.getpid():
+            with suppress(sqlite3.Error):
+                self._connection.close()
+        self._connection = None
+
+    def _day(self) -> str:
+        return datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%d")

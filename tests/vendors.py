@@ -1,0 +1,185 @@
+"""Loopback vendors for tests: one server that speaks for all three, well or as badly as a test says."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+NAMES = ("searxng", "brave_llm", "tavily")
+
+
+class Seen(NamedTuple):
+    """Hold a request as a vendor saw it; header names in lower case."""
+
+    vendor: str
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """Parse the query string."""
+        return {name: values[-1] for name, values in parse_qs(urlsplit(self.target).query, True).items()}
+
+    def json(self) -> Any:
+        """Parse the body."""
+        return json.loads(self.body)
+
+
+Behaviour = Callable[[socket.socket, Seen], object]
+"""Answer one request on a raw socket; the connection is kept when it returns True."""
+
+
+def reply(body: Any, status: int = 200, headers: Iterable[tuple[str, str]] = ()) -> Behaviour:
+    """Answer with bytes as they are, or anything else as JSON."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    lines = [f"HTTP/1.1 {status} Reason", f"Content-Length: {len(data)}", *(f"{k}: {v}" for k, v in headers)]
+    whole = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + data
+
+    def behave(connection: socket.socket, seen: Seen) -> bool:
+        connection.sendall(whole)
+        return True
+
+    return behave
+
+
+def hit(
+    url: str, title: str = "Title", text: str = "Text.", score: float = 0.5, date: str | None = None
+) -> dict[str, Any]:
+    """Describe a hit; each vendor's body is made from such."""
+    return {"url": url, "title": title, "text": text, "score": score, "date": date}
+
+
+def searxng_body(hits: Iterable[dict[str, Any]], unresponsive: Sequence[Any] = ()) -> dict[str, Any]:
+    """Build SearXNG's answer."""
+    rows = [
+        {"url": h["url"], "title": h["title"], "content": h["text"], "score": h["score"], "publishedDate": h["date"]}
+        for h in hits
+    ]
+    return {"query": "q", "results": rows, "answers": [], "unresponsive_engines": list(unresponsive)}
+
+
+def brave_body(hits: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Build Brave's answer."""
+    rows = [{"url": h["url"], "title": h["title"], "snippets": [h["text"]]} for h in hits]
+    sources = {row["url"]: {"title": row["title"], "hostname": "", "age": None} for row in rows}
+    return {"grounding": {"generic": rows, "map": []}, "sources": sources}
+
+
+def tavily_body(hits: Iterable[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """Build Tavily's answer."""
+    rows = []
+    for h in hits:
+        row = {"url": h["url"], "title": h["title"], "content": h["text"], "score": h["score"], "raw_content": None}
+        rows.append(row | ({"published_date": h["date"]} if h["date"] is not None else {}))
+    return {"query": "q", "answer": None, "images": [], "results": rows, "response_time": 0.5, **more}
+
+
+BODIES: dict[str, Callable[[Iterable[dict[str, Any]]], dict[str, Any]]] = {
+    "searxng": searxng_body,
+    "brave_llm": brave_body,
+    "tavily": tavily_body,
+}
+
+
+def usual(vendor: str) -> Behaviour:
+    """Answer with one hit of the vendor's own and one that all three share."""
+    own = hit(f"https://{vendor.replace('_', '-')}.example/page", f"From {vendor}")
+    return reply(BODIES[vendor]([own, hit("https://shared.example/page", "Shared")]))
+
+
+class Vendors:
+    """Serve all three vendors on one loopback port until the `with` block ends.
+
+    behaviour: what each vendor does; replace an entry to change it. seen: every request, in order of arrival.
+    """
+
+    def __init__(self) -> None:
+        self.behaviour: dict[str, Behaviour] = {name: usual(name) for name in NAMES}
+        self.seen: list[Seen] = []
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
+        self.port = self._listener.getsockname()[1]
+        self._open: set[socket.socket] = set()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Vendors:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._listener.close()
+        with self._lock:
+            for connection in self._open:
+                connection.close()
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Give the settings that point Sift at these vendors."""
+        base = f"http://127.0.0.1:{self.port}"
+        return {
+            "SIFT_SEARXNG_URL": f"{base}/searxng",
+            "SIFT_BRAVE_URL": f"{base}/brave/res/v1/llm/context",
+            "SIFT_BRAVE_API_KEY": "brave-test-key",
+            "SIFT_TAVILY_URL": f"{base}/tavily/search",
+            "SIFT_TAVILY_API_KEY": "tvly-test-key",
+        }
+
+    def restore(self) -> None:
+        """Let every vendor behave again, and forget what was seen."""
+        self.behaviour = {name: usual(name) for name in NAMES}
+        self.seen.clear()
+
+    def calls(self, vendor: str) -> list[Seen]:
+        """Give the requests of one vendor."""
+        return [seen for seen in list(self.seen) if seen.vendor == vendor]
+
+    @property
+    def connections(self) -> int:
+        """Count the connections that are open now."""
+        with self._lock:
+            return len(self._open)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._open.add(connection)
+        try:
+            stream = connection.makefile("rb")
+            while (seen := _read_request(stream)) is not None:
+                self.seen.append(seen)
+                if not self.behaviour[seen.vendor](connection, seen):
+                    return
+        except (OSError, ValueError):
+            pass
+        finally:
+            with self._lock:
+                self._open.discard(connection)
+            connection.close()
+
+
+def _read_request(stream: Any) -> Seen | None:
+    first = stream.readline().decode("latin-1").split()
+    if len(first) != 3:
+        return None
+    headers: dict[str, str] = {}
+    while (line := stream.readline().decode("latin-1").strip()) != "":
+        name, _, value = line.partition(":")
+        headers[name.strip().lower()] = value.strip()
+    body = stream.read(int(headers.get("content-length", 0)))
+    path = urlsplit(first[1]).path
+    vendor = "brave_llm" if path.startswith("/brave") else path.split("/")[1]
+    return Seen(vendor, first[0], first[1], headers, body)
