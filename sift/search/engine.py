@@ -27,7 +27,7 @@ from sift.search.protocols import Cache, Ledger, LedgerError, Source
 _log = logging.getLogger("sift.search")
 
 GRACE = 0.25
-"""Seconds after its deadline that a call may take to report; only a name look-up, which nothing can end, takes longer."""
+"""Seconds after its deadline that a call may take to report; only a name look-up takes longer: nothing can end one."""
 DAY = 86_400
 
 CacheUse = Literal["hit", "miss", "shared", "off"]
