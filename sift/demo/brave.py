@@ -1,0 +1,56 @@
+"""Brave LLM Context's shape: broad pages first, several snippets a page; it honours no filter at all."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from sift.demo.index import Index
+from sift.demo.query import parse_query
+
+MAX_QUERY = 400
+MAX_QUERY_WORDS = 50
+MAX_PAGES = 20
+MAX_SNIPPETS = 4
+
+
+def answer(index: Index, headers: Mapping[str, str], parameters: Mapping[str, str]) -> tuple[int, object]:
+    """Answer `GET /res/v1/llm/context`."""
+    if not headers.get("x-subscription-token"):
+        return _invalid("missing", ["header", "x-subscription-token"])
+    text = parameters.get("q", "")
+    if not text.strip():
+        return _invalid("missing" if "q" not in parameters else "string_too_short", ["query", "q"])
+    if len(text) > MAX_QUERY or len(text.split()) > MAX_QUERY_WORDS:
+        return _invalid("string_too_long", ["query", "q"])
+    pages = index.search(parse_query(text), title_weight=1.0, depth=MAX_SNIPPETS)[:MAX_PAGES]
+    return 200, {
+        "grounding": {
+            "generic": [
+                {
+                    "url": page.best.url,
+                    "title": page.best.title,
+                    "snippets": [passage.text for passage in page.passages[:MAX_SNIPPETS]],
+                }
+                for page in pages
+            ],
+            "map": [],
+        },
+        "sources": {
+            page.best.url: {"title": page.best.title, "hostname": urlsplit(page.best.url).hostname, "age": None}
+            for page in pages
+        },
+    }
+
+
+def _invalid(kind: str, place: list[str]) -> tuple[int, object]:
+    error = {
+        "id": str(uuid.uuid4()),
+        "status": 422,
+        "code": "VALIDATION",
+        "detail": "a parameter is not as it should be",
+        "meta": {"errors": [{"type": kind, "loc": place, "msg": kind.replace("_", " ")}]},
+    }
+    return 422, {"type": "ErrorResponse", "error": error, "time": int(time.time())}

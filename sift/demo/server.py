@@ -1,0 +1,109 @@
+"""The loopback HTTP server of the demo. It logs nothing at all: every request holds a query."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from typing import Any
+from urllib.parse import parse_qsl
+
+from sift.demo import brave, searxng, tavily
+from sift.demo.index import Index
+
+MAX_BODY = 1 << 20
+METHODS = {"/search": "GET", "/res/v1/llm/context": "GET", "/tavily/search": "POST"}
+
+
+class Server(ThreadingHTTPServer):
+    """Serve the three vendors on an ephemeral port of 127.0.0.1, a daemon thread a connection."""
+
+    daemon_threads = True
+    request_queue_size = 128  # the default of 5 drops connections of a burst
+
+    def __init__(self, index: Index) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.index = index
+
+    @property
+    def url(self) -> str:
+        """Return the base URL, without a slash at its end."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def server_bind(self) -> None:
+        """Bind without the parent's reverse look-up of the own address, which may ask a name server."""
+        TCPServer.server_bind(self)
+        self.server_name, self.server_port = self.socket.getsockname()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Keep silent: what breaks here is a client that went away, and a traceback could show its query."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Speak HTTP/1.1 with keep-alive, and leave the answers to the vendors' modules."""
+
+    server: Server
+    protocol_version = "HTTP/1.1"
+    default_request_version = "HTTP/1.0"  # for lines that name none: 0.9, the default, has no status line
+    server_version = "sift-demo"
+    sys_version = ""
+    timeout = 300  # a client that stalls frees its thread
+    wbufsize = -1  # head and body leave in one write
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:
+        """Answer a GET, or a POST: the path decides what is asked."""
+        body = self._body()
+        if body is None:
+            return self._send(413, {"error": "no body, or one with a length of at most 1 MiB, please"}, close=True)
+        try:
+            status, answered = self._answer(body)
+        except Exception:  # the last border of the demo: a bug here is a vendor's 500, not a broken connection
+            status, answered = 500, {"error": "internal error"}
+        return self._send(status, answered)
+
+    do_POST = do_GET  # noqa: N815
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Log nothing."""
+
+    def _answer(self, body: bytes) -> tuple[int, object]:
+        path, _, query = self.path.partition("?")
+        if path not in METHODS:
+            return 404, {"error": "not found"}
+        if self.command != METHODS[path]:
+            return 405, {"error": "method not allowed"}
+        parameters = dict(parse_qsl(query, keep_blank_values=True))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        if path == "/search":
+            return searxng.answer(self.server.index, parameters)
+        if path == "/tavily/search":
+            return tavily.answer(self.server.index, headers, body)
+        return brave.answer(self.server.index, headers, parameters)
+
+    def _body(self) -> bytes | None:
+        """Read the request's body, or return None when its end is unknown or too far away."""
+        length = self.headers.get("Content-Length", "0")
+        if "Transfer-Encoding" in self.headers or not length.isdecimal() or len(length) > 9:
+            return None
+        return self.rfile.read(int(length)) if int(length) <= MAX_BODY else None
+
+    def _send(self, status: int, answered: object, *, close: bool = False) -> None:
+        """Send HTML for a string, and JSON for anything else."""
+        is_html = isinstance(answered, str)
+        payload = (answered if isinstance(answered, str) else json.dumps(answered)).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "text/html; charset=utf-8" if is_html else "application/json")
+        self.send_header("Content-Length", str(len(payload)))
+        if close:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(payload)
+
+
+def serve(index: Index) -> Server:
+    """Start a server over the index in a daemon thread."""
+    server = Server(index)
+    threading.Thread(target=server.serve_forever, args=(60,), name="sift-demo", daemon=True).start()
+    return server
