@@ -46,29 +46,35 @@ class SiftClient:
 
         Raises UnreachableError or ForeignAnswerError.
         """
+        try:
+            status, content = self._post(json.dumps(body, allow_nan=False).encode())
+        # `from None`, everywhere here: the text of a requests error holds the address, and may hold more.
+        except requests.exceptions.ContentDecodingError:
+            raise ForeignAnswerError("the answer cannot be read") from None
+        except requests.Timeout:
+            raise UnreachableError("the service did not answer in time") from None
+        except OSError:  # every error of requests is one, and a missing CA bundle is nothing more
+            raise UnreachableError("the service cannot be reached") from None
+        return Answer(status, _payload(status, content))
+
+    def _post(self, body: bytes) -> tuple[int, bytes]:
+        headers = {
+            "Accept": "application/json",
+            "Content-Type": "application/json",
+            "User-Agent": f"sift/{__version__}",
+        }
         with requests.Session() as session:
             session.trust_env = self._trust_env
-            try:
-                response = session.post(
-                    self._endpoint,
-                    data=json.dumps(body, allow_nan=False).encode(),
-                    headers={
-                        "Accept": "application/json",
-                        "Content-Type": "application/json",
-                        "User-Agent": f"sift/{__version__}",
-                    },
-                    auth=self._sign,
-                    allow_redirects=False,
-                    timeout=(CONNECT_TIMEOUT, ANSWER_TIMEOUT),
-                )
-            # `from None`, everywhere here: the text of a requests error holds the address, and may hold more.
-            except requests.exceptions.ContentDecodingError:
-                raise ForeignAnswerError("the answer cannot be read") from None
-            except requests.Timeout:
-                raise UnreachableError("the service did not answer in time") from None
-            except OSError:  # every error of requests is one, and a missing CA bundle is nothing more
-                raise UnreachableError("the service cannot be reached") from None
-        return Answer(response.status_code, _payload(response))
+            with session.post(
+                self._endpoint,
+                data=body,
+                headers=headers,
+                auth=self._sign,
+                allow_redirects=False,
+                timeout=(CONNECT_TIMEOUT, ANSWER_TIMEOUT),
+                stream=True,  # the body is read below, so that the connection is closed also when that fails
+            ) as response:
+                return response.status_code, response.content
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         # B107: a request with an auth of its own is the only one whose header no .netrc replaces.
@@ -108,14 +114,14 @@ def _is_loopback(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def _payload(response: requests.Response) -> dict[str, Any]:
+def _payload(status: int, content: bytes) -> dict[str, Any]:
     """Give the answer's object; raise ForeignAnswerError unless it is of the shape Sift's answers have."""
     try:
-        payload = json.loads(response.content.decode(), parse_constant=_refuse)
+        payload = json.loads(content.decode(), parse_constant=_refuse)
     except (ValueError, RecursionError):
         payload = None
-    if not isinstance(payload, dict) or not _is_ours(response.status_code, payload):
-        raise ForeignAnswerError(f"something that is not Sift answered, with status {response.status_code}")
+    if not isinstance(payload, dict) or not _is_ours(status, payload):
+        raise ForeignAnswerError(f"something that is not Sift answered, with status {status}")
     return payload
 
 

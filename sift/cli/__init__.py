@@ -1,0 +1,71 @@
+"""The `sift` command: searches over HTTP, and keeps the service's keys."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import NoReturn
+
+import click
+
+from sift import __version__
+from sift.cli.key import key
+from sift.cli.search import search
+from sift.cli.status import ExitStatus
+from sift.cli.terminal import complain, prepare_streams, silence
+from sift.errors import ConfigError
+
+__all__ = ["ExitStatus", "main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sift", message="%(prog)s %(version)s")
+def sift() -> None:
+    """Search the web through your own Sift service, and keep its keys."""
+
+
+sift.add_command(search)
+sift.add_command(key)
+
+
+def main() -> NoReturn:
+    """Run `sift` with the arguments of the process, and end it; no traceback ever reaches the user."""
+    status = _run(sys.argv[1:])
+    sys.exit(status)
+
+
+def _run(arguments: list[str]) -> int:
+    prepare_streams()
+    try:
+        status = _dispatch(arguments)
+        sys.stdout.flush()  # here, where a failure is still ours to report
+        return status
+    except BrokenPipeError:
+        status = ExitStatus.ANSWERED  # `sift search … | head -n1` (B183)
+    except KeyboardInterrupt:
+        status = ExitStatus.INTERRUPTED
+    except Exception as error:  # the text may hold anything: the type says enough
+        complain(f"internal error: {type(error).__name__}")
+        status = ExitStatus.FAILED
+    silence(sys.stdout)
+    silence(sys.stderr)
+    return status
+
+
+def _dispatch(arguments: list[str]) -> int:
+    """Run the command and give its status. Not click's own main(), which ends broken pipes with 1."""
+    try:
+        with sift.make_context("sift", arguments) as context:
+            sift.invoke(context)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        with suppress(OSError):
+            error.show()
+        return error.exit_code
+    except ConfigError as error:
+        complain(str(error))
+        return ExitStatus.USAGE
+    except click.Abort:
+        return ExitStatus.INTERRUPTED
+    return ExitStatus.ANSWERED

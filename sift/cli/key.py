@@ -1,0 +1,90 @@
+"""`sift key`: make, list and revoke the keys of the service on this host (contract §3)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from sift.auth.entry import Key, format_time
+from sift.auth.keys import KeyOptionError, list_keys, new_key, revoke
+from sift.cli.status import ExitStatus
+from sift.cli.terminal import complain, plain, say, tell
+from sift.config import keys_file
+
+
+@click.group()
+def key() -> None:
+    """Make, list and revoke the keys of callers.
+
+    The file is $SIFT_KEYS_FILE, else keys.json in $SIFT_STATE_DIR, else in $XDG_STATE_HOME/sift or
+    ~/.local/state/sift. A running service follows it without a restart.
+    """
+
+
+@key.command()
+@click.option("--name", required=True, metavar="NAME", help="Who the key is for; it appears in the log.")
+@click.option("--class", "cls", required=True, metavar="CLASS", help="restricted or fleet.")
+@click.option("--expires", metavar="SPAN", help="How long it is good: 12h, 90d, 4w. For ever when left out.")
+def new(name: str, cls: str, expires: str | None) -> None:
+    """Make a key and print its token, once."""
+    with _usage_errors(), _file_errors():
+        token = new_key(_path(), name, cls, expires, _now())
+    say(token)
+    tell("This token is shown only now. Its caller sets SIFT_TOKEN to it.")
+
+
+@key.command(name="list")
+def list_() -> None:
+    """List all keys, without their secrets: id, class, state, made, expires, name."""
+    keys = list_keys(_path())
+    if not keys:
+        tell("no keys yet: sift key new --name NAME --class CLASS")
+    now = _now()
+    for entry in keys:
+        say(_line(entry, now))
+
+
+@key.command(name="revoke")
+@click.argument("key_id", metavar="ID")
+def revoke_(key_id: str) -> None:
+    """Disable the key with this public ID, at once and for good; its entry stays in the list."""
+    with _usage_errors(), _file_errors():
+        revoked = revoke(_path(), key_id)
+    tell(f"revoked {revoked.id} ({plain(revoked.caller.name)})")
+
+
+def _path() -> Path:
+    return keys_file(os.environ)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _line(entry: Key, now: datetime) -> str:
+    state = "active" if entry.is_usable(now) else "disabled" if entry.disabled else "expired"
+    ends = format_time(entry.expires) if entry.expires else "never"
+    made = format_time(entry.created)
+    return f"{entry.id}  {entry.caller.cls:<10}  {state:<8}  {made:<20}  {ends:<20}  {plain(entry.caller.name)}"
+
+
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except KeyOptionError as error:
+        raise click.BadParameter(error.reason, param_hint=f"'{error.option}'") from None
+
+
+@contextmanager
+def _file_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        complain(f"the key file cannot be written: {error.strerror or type(error).__name__}")
+        raise click.exceptions.Exit(ExitStatus.FAILED) from None

@@ -1,0 +1,203 @@
+"""`sift search`: flags become the JSON body of `POST /v1/search`, the answer becomes text (P3.1 §9, contract §13)."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sift.cli.status import ExitStatus
+from sift.cli.terminal import complain, document, plain, say, tell
+
+if TYPE_CHECKING:
+    from sift.client import Answer
+
+DEFAULT_URL = "http://127.0.0.1:8787"
+MAX_QUERIES = 4
+_MAX_FILE = 1024 * 1024  # bytes; a device never ends
+
+# The service's name for a field, the flag that sets it, and what it takes: said when the service refuses it.
+_FLAGS = {
+    "include_domains": ("--include-domain", "a host name such as openai.com, at most 20"),
+    "exclude_domains": ("--exclude-domain", "a host name such as pinterest.com, at most 20"),
+    "include_domains_mode": ("--domains-mode", "restrict or prefer, with --include-domain"),
+    "time_range": ("--time-range", "day, week, month or year, without --start-date and --end-date"),
+    "start_date": ("--start-date", "YYYY-MM-DD"),
+    "end_date": ("--end-date", "YYYY-MM-DD, not before --start-date"),
+    "topic": ("--topic", "general, news or finance"),
+    "min_score": ("--min-score", "a number from 0 to 1"),
+    "exact_match": ("--exact-match", 'every query needs a "quoted phrase", and no odd quote'),
+    "k": ("--k", "a whole number from 1 to 50"),
+    "rerank": ("--no-rerank", "a flag without a value"),
+}
+_STATUSES = {
+    400: ExitStatus.USAGE,
+    401: ExitStatus.AUTH,
+    403: ExitStatus.AUTH,
+    413: ExitStatus.USAGE,
+    503: ExitStatus.UNAVAILABLE,
+}
+
+
+def _finite(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
+    # JSON has no NaN and no infinity, so the service could not even be asked.
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter("not a number JSON can hold")
+    return value
+
+
+@click.command()
+@click.argument("query", required=False)
+@click.option("--k", type=int, metavar="N", help="How many hits, 1 to 50; the service's default is 8.")
+@click.option("--no-rerank", "rerank", flag_value=False, type=bool, default=None, help="Keep each source's own order.")
+@click.option("--include-domain", "include_domains", multiple=True, metavar="HOST", help="Only this host; repeatable.")
+@click.option("--exclude-domain", "exclude_domains", multiple=True, metavar="HOST", help="Never this host; repeatable.")
+@click.option(
+    "--domains-mode", "include_domains_mode", metavar="restrict|prefer", help="How strict --include-domain is."
+)
+@click.option("--time-range", metavar="day|week|month|year", help="How old a page may be.")
+@click.option("--start-date", metavar="YYYY-MM-DD", help="Not before this day; not with --time-range.")
+@click.option("--end-date", metavar="YYYY-MM-DD", help="Not after this day; not with --time-range.")
+@click.option("--topic", metavar="general|news|finance", help="What kind of page.")
+@click.option(
+    "--exact-match", flag_value=True, type=bool, default=None, help='Demand the "quoted phrase" of the query.'
+)
+@click.option(
+    "--min-score",
+    type=float,
+    callback=_finite,
+    metavar="X",
+    help="Drop Tavily hits below this, on Tavily's own scale of 0 to 1; other sources' hits stay.",
+)
+@click.option("--queries-file", metavar="PATH", help="A JSON array of 1 to 4 queries, UTF-8, instead of QUERY.")
+@click.option("--json", "as_json", is_flag=True, help="Print the service's JSON envelope, and nothing else.")
+def search(query: str | None, queries_file: str | None, *, as_json: bool, **fields: Any) -> None:
+    """Search with QUERY, or with several queries whose hits become one list.
+
+    The service is at $SIFT_URL (http://127.0.0.1:8787), the token in $SIFT_TOKEN. A note or failure of a source is
+    a warning on stderr.
+
+    Exit codes: 0 answered, also with no hits; 1 failed, or something that is not Sift answered; 2 usage; 3 no valid
+    token; 4 the service cannot be reached; 5 no source answered.
+    """
+    body: dict[str, Any] = _queries(query, queries_file)
+    # Only what was set: the defaults are the service's. A repeatable flag that was not given is an empty tuple.
+    body |= {name: value for name, value in fields.items() if value is not None and value != ()}
+    answer = _ask(body)
+    if as_json:
+        say(document(answer.payload, sys.stdout.encoding))
+    if answer.status != 200:
+        raise click.exceptions.Exit(_refused(answer, quiet=as_json))
+    if not as_json:
+        # First: whoever reads but the first lines of stdout still learns which filter did not apply.
+        _warn(answer.payload["warnings"])
+        _print(answer.payload["results"])
+
+
+def _queries(query: str | None, path: str | None) -> dict[str, Any]:
+    if query is not None and path is not None:
+        raise click.UsageError("QUERY and --queries-file exclude each other.")
+    if path is not None:
+        return {"queries": _read_queries(path)}
+    if query is None:
+        raise click.UsageError("Give a QUERY, or a --queries-file.")
+    return {"query": query}
+
+
+def _read_queries(path: str) -> list[str]:
+    """Read a queries file; its text is UTF-8 whatever the locale, a byte order mark and CRLF are fine (B190, B191)."""
+
+    def refuse(reason: str) -> click.BadParameter:
+        return click.BadParameter(reason, param_hint="'--queries-file'")
+
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(_MAX_FILE + 1)
+        if len(content) > _MAX_FILE:
+            raise refuse("the file is too large.")
+        queries = json.loads(content.decode("utf-8-sig"))
+    except OSError as error:
+        raise refuse(f"the file cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise refuse("the file is not UTF-8.") from None
+    except (ValueError, RecursionError):
+        raise refuse("the file is not JSON.") from None
+    if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
+        raise refuse("the file is no JSON array of strings.")
+    if not 1 <= len(queries) <= MAX_QUERIES:
+        raise refuse(f"the file holds {len(queries)} queries, not 1 to {MAX_QUERIES}.")
+    return queries
+
+
+def _ask(body: dict[str, Any]) -> Answer:
+    # Here, not above: requests takes longer to load than all the rest, and --help or a usage error needs none of it.
+    from sift.client import ForeignAnswerError, SiftClient, UnreachableError
+
+    url = os.environ.get("SIFT_URL", "").strip() or DEFAULT_URL
+    client = SiftClient(url, os.environ.get("SIFT_TOKEN", "").strip())
+    try:
+        return client.search(body)
+    except UnreachableError as error:
+        complain(f"{error}; SIFT_URL says where it is")
+        raise click.exceptions.Exit(ExitStatus.UNREACHABLE) from None
+    except ForeignAnswerError as error:
+        complain(f"{error}; SIFT_URL must be the address of a Sift service")
+        raise click.exceptions.Exit(ExitStatus.FAILED) from None
+
+
+def _refused(answer: Answer, *, quiet: bool) -> ExitStatus:
+    """Say in one line why the service refused, and give the code to end with; its warnings too unless quiet."""
+    warnings = answer.payload.get("warnings")
+    if not quiet and isinstance(warnings, list):
+        _warn([warning for warning in warnings if isinstance(warning, str)])
+    complain(_reason(answer))
+    return _STATUSES.get(answer.status, ExitStatus.FAILED)
+
+
+def _reason(answer: Answer) -> str:
+    error, hint = answer.payload["error"], answer.payload["hint"]
+    if answer.status == 400 and hint in _FLAGS:
+        flag, expected = _FLAGS[hint]
+        return f"{flag}: {expected}"
+    if error == "invalid query":
+        return "QUERY or --queries-file: a query has 1 to 1500 characters"
+    if answer.status == 401:
+        return "unauthorized: SIFT_TOKEN must hold a valid key"
+    if answer.status == 404:
+        return "not found: SIFT_URL must be the service's address alone, without /v1"
+    return plain(f"the service answered {answer.status}: {error} {hint}")
+
+
+def _print(hits: list[dict[str, Any]]) -> None:
+    if hits:
+        say("\n".join(_lines(hits)))
+    else:
+        tell("no hits")
+
+
+def _lines(hits: list[dict[str, Any]]) -> Iterator[str]:
+    for number, hit in enumerate(hits):
+        if number:
+            yield ""
+        yield _shown(hit, "title") or _shown(hit, "url")
+        yield _shown(hit, "url")
+        yield (
+            _shown(hit, "snippet") or "(no snippet)"
+        )  # never blank: blank lines part the hits, and a date is the fourth
+        if date := _shown(hit, "published_date"):
+            yield date
+
+
+def _shown(hit: dict[str, Any], field: str) -> str:
+    return plain(str(hit.get(field) or ""))
+
+
+def _warn(warnings: list[str]) -> None:
+    for warning in warnings:
+        tell(f"warning: {plain(warning)}")

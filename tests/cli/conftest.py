@@ -1,0 +1,151 @@
+"""A stand-in for the service on loopback, and the installed `sift` command in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sift.cli import main
+
+SIFT = str(Path(sys.executable).with_name("sift"))
+ENVELOPE: dict[str, Any] = {
+    "queries": ["x"],
+    "results": [
+        {
+            "url": "https://a.example/1",
+            "title": "One",
+            "snippet": "first\n\nand more",
+            "source": "searxng",
+            "score": 0.05,
+        },
+        {
+            "url": "https://b.example/2",
+            "title": "Two",
+            "snippet": "second",
+            "source": "tavily",
+            "score": 0.016,
+            "published_date": "Mon, 28 Sep 2026 10:00:00 GMT",
+        },
+    ],
+    "sources_ok": ["searxng", "tavily"],
+    "sources_failed": ["brave_llm"],
+    "warnings": ["brave_llm: timeout"],
+    "cached": False,
+    "sizes": {"hits": 3, "unique": 2, "results": 2},
+}
+
+
+@dataclass
+class Service:
+    """Answer every POST with what the test set, and keep what was asked."""
+
+    status: int = 200
+    content: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    asked: list[tuple[str, Message, Any]] = field(default_factory=list)  # path, headers, body
+    arrived: threading.Event = field(default_factory=threading.Event)
+    may_answer: threading.Event = field(default_factory=threading.Event)
+    url: str = ""
+
+    def answers(self, payload: object, status: int = 200) -> None:
+        self.status, self.content = status, json.dumps(payload).encode()
+
+    @property
+    def body(self) -> Any:
+        """The body of the last request."""
+        return self.asked[-1][2]
+
+
+def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            service.asked.append((self.path, self.headers, body))
+            service.arrived.set()
+            service.may_answer.wait(30)
+            self.send_response(service.status)
+            for name, value in service.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(service.content)))
+            self.end_headers()
+            self.wfile.write(service.content)
+
+        do_GET = do_POST  # noqa: N815 - the name http.server wants
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    return Handler
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    stub = Service()
+    stub.answers(ENVELOPE)
+    stub.may_answer.set()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(stub)) as server:
+        stub.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield stub
+        stub.may_answer.set()
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def environ(service: Service, tmp_path: Path) -> dict[str, str]:
+    """Give the whole environment of the command: nothing of the developer's reaches it."""
+    return {
+        "PATH": f"{Path(SIFT).parent}:{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "LANG": "C.UTF-8",
+        "SIFT_URL": service.url,
+        "SIFT_TOKEN": "sift_abcdefgh_" + "s" * 43,
+        "SIFT_KEYS_FILE": str(tmp_path / "state" / "keys.json"),
+    }
+
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run(environ: dict[str, str]) -> Run:
+    """Run `sift` as a user does, with changes to the environment as keywords; no run may show a traceback."""
+
+    def command(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            [SIFT, *arguments], env=environ | changes, capture_output=True, timeout=60, check=False, encoding="utf-8"
+        )
+        assert "Traceback" not in done.stderr
+        return done
+
+    return command
+
+
+@pytest.fixture
+def call(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Do as `run` does, in this process: for tables of cases, since starting Python takes longer than the case."""
+
+    def command(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["sift", *arguments])
+        monkeypatch.setattr(os, "environ", environ | changes)
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert isinstance(end.value.code, int)
+        out, err = capsys.readouterr()
+        assert "internal error:" not in err
+        return subprocess.CompletedProcess(arguments, end.value.code, out, err)
+
+    return command

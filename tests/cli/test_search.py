@@ -1,0 +1,368 @@
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sift.cli.terminal import document, plain
+
+SIFT_SEARCH = ("sift", "search")
+HOSTILE = "a\x1b[31mred\x1b[0m\x1b]0;title\x07b\x9b2Jc\x85d\u202ee\x7ff\x00g\rh\u2028i\u2066j"
+
+
+def only(hit: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"queries": ["x"], "results": [hit] if hit else [], "warnings": [], **more}
+
+
+# --- what is asked -------------------------------------------------------------------------------------------------
+
+
+def test_every_flag_set_posts_its_field(run: Any, service: Any) -> None:
+    """§9: each flag becomes the field of §2 it stands for, with its JSON type."""
+    done = run(
+        *("search", 'say "x"', "--k", "3", "--no-rerank", "--json", "--domains-mode", "prefer"),
+        *("--include-domain", "a.example", "--include-domain", "b.example", "--exclude-domain", "c.example"),
+        *("--time-range", "month", "--start-date", "2026-09-01", "--end-date", "2026-09-29", "--topic", "news"),
+        *("--exact-match", "--min-score", "0.5"),
+    )
+    assert done.returncode == 0
+    path, headers, body = service.asked[0]
+    assert (len(service.asked), path, headers["Content-Type"]) == (1, "/v1/search", "application/json")
+    assert body == {
+        "query": 'say "x"',
+        "k": 3,
+        "rerank": False,
+        "include_domains": ["a.example", "b.example"],
+        "exclude_domains": ["c.example"],
+        "include_domains_mode": "prefer",
+        "time_range": "month",
+        "start_date": "2026-09-01",
+        "end_date": "2026-09-29",
+        "topic": "news",
+        "exact_match": True,
+        "min_score": 0.5,
+    }
+
+
+def test_no_flag_set_posts_the_query_alone(run: Any, service: Any) -> None:
+    """Contract §13: unset fields are left out; defaults are the service's."""
+    assert run("search", "--", "-ü 日本").returncode == 0
+    assert service.body == {"query": "-ü 日本"}
+    assert service.asked[0][1]["Authorization"] == "Bearer sift_abcdefgh_" + "s" * 43
+
+
+@pytest.mark.parametrize(
+    "locale", [{}, {"LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}], ids=["utf-8", "LANG=C"]
+)
+def test_queries_file_with_bom_and_crlf_is_read_as_utf8(run: Any, service: Any, tmp_path: Path, locale: Any) -> None:
+    """B190, B191: UTF-8 whatever the locale; a byte order mark and CRLF do no harm."""
+    file = tmp_path / "queries.json"
+    file.write_bytes(b"\xef\xbb\xbf[\r\n" + '"für",\r\n"日本"'.encode() + b"\r\n]\r\n")
+    assert run("search", "--queries-file", str(file), **locale).returncode == 0
+    assert service.body == {"queries": ["für", "日本"]}
+
+
+BAD_FILES = {
+    "absent": None,
+    "empty": b"",
+    "object": b"{}",
+    "string": b'"x"',
+    "no query": b"[]",
+    "five": b'["1", "2", "3", "4", "5"]',
+    "number": b"[1]",
+    "latin-1": '["\xfc"]'.encode("latin-1"),
+    "utf-16": '["x"]'.encode("utf-16"),
+    "deep": b"[" * 100_000,
+    "huge": b'["' + b"x" * 2_000_000 + b'"]',
+}
+
+
+@pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES)
+def test_bad_queries_file_is_a_usage_error(call: Any, service: Any, tmp_path: Path, content: bytes | None) -> None:
+    """B191: each bad file is a usage error that names the flag; nothing is asked."""
+    file = tmp_path / "queries.json"
+    if content is not None:
+        file.write_bytes(content)
+    done = call("search", "--queries-file", str(file))
+    assert (done.returncode, done.stdout, service.asked) == (2, "", [])
+    assert "--queries-file" in done.stderr
+
+
+USAGE = {
+    "no query": ((), "QUERY"),
+    "directory": (("--queries-file", "/"), "--queries-file"),
+    "endless": (("--queries-file", "/dev/zero"), "--queries-file"),
+    "query and file": (("x", "--queries-file", "/dev/null"), "--queries-file"),
+    "two queries": (("x", "y"), "y"),
+    "k": (("x", "--k", "8.5"), "--k"),
+    "min_score text": (("x", "--min-score", "high"), "--min-score"),
+    "min_score nan": (("x", "--min-score", "nan"), "--min-score"),
+    "unknown": (("x", "--domain", "a.example"), "--domain"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "named"), USAGE.values(), ids=USAGE)
+def test_wrong_usage_exits_2_and_asks_nothing(call: Any, service: Any, arguments: Any, named: str) -> None:
+    """Contract §13: wrong usage is 2, on stderr alone, and names what is wrong."""
+    done = call("search", *arguments)
+    assert (done.returncode, done.stdout, service.asked) == (2, "", [])
+    assert named in done.stderr
+
+
+BAD_SETTINGS = {
+    "no scheme": {"SIFT_URL": "127.0.0.1:8787"},
+    "scheme": {"SIFT_URL": "ftp://127.0.0.1"},
+    "no host": {"SIFT_URL": "http://"},
+    "port": {"SIFT_URL": "http://127.0.0.1:99999"},
+    "user": {"SIFT_URL": "http://user:secret@127.0.0.1"},
+    "token": {"SIFT_TOKEN": "se cret"},
+    "token in latin": {"SIFT_TOKEN": "secreté"},
+}
+
+
+@pytest.mark.parametrize("setting", BAD_SETTINGS.values(), ids=BAD_SETTINGS)
+def test_bad_setting_is_a_usage_error_naming_it(call: Any, service: Any, setting: dict[str, str]) -> None:
+    """Contract §13, B175: a bad SIFT_URL or SIFT_TOKEN is named, in one line that does not show it."""
+    done = call("search", "x", **setting)
+    assert (done.returncode, done.stdout, service.asked) == (2, "", [])
+    assert done.stderr.startswith(f"sift: {next(iter(setting))} ")
+    assert done.stderr.count("\n") == 1
+    assert "secret" not in done.stderr
+    assert "se cret" not in done.stderr
+
+
+# --- what is printed -----------------------------------------------------------------------------------------------
+
+
+def test_text_is_title_url_snippet_and_a_known_date(run: Any) -> None:
+    """§9: the date is the fourth line, hits are parted by a blank line, warnings go to stderr."""
+    done = run("search", "x")
+    assert done.stdout == (
+        "One\nhttps://a.example/1\nfirst and more\n\nTwo\nhttps://b.example/2\nsecond\nMon, 28 Sep 2026 10:00:00 GMT\n"
+    )
+    assert (done.returncode, done.stderr) == (0, "warning: brave_llm: timeout\n")
+
+
+def test_a_hit_without_snippet_keeps_the_date_fourth(call: Any, service: Any) -> None:
+    """§9: an empty snippet neither moves the date nor looks like the end of the hit."""
+    service.answers(only({"url": "https://a.example/", "title": "", "snippet": "", "published_date": "2026-09-28"}))
+    assert call("search", "x").stdout == "https://a.example/\nhttps://a.example/\n(no snippet)\n2026-09-28\n"
+
+
+def test_json_is_the_envelope_alone(run: Any, service: Any) -> None:
+    """B181: with --json stdout is one JSON document, the envelope in its own order, and stderr is silent."""
+    done = run("search", "x", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.dumps(json.loads(done.stdout)).encode() == service.content
+
+
+def test_no_hits_exit_0_in_text_and_json(call: Any, service: Any) -> None:
+    """B187: nothing found is an answer."""
+    service.answers(only({}))
+    text, as_json = call("search", "x"), call("search", "x", "--json")
+    assert (text.returncode, text.stdout, text.stderr) == (0, "", "no hits\n")
+    assert (as_json.returncode, json.loads(as_json.stdout)["results"]) == (0, [])
+
+
+def test_vendor_text_cannot_drive_the_terminal(call: Any, service: Any) -> None:
+    """Contract §13: control sequences, control and bidi characters never reach the terminal, in neither form."""
+    hit = dict.fromkeys(("url", "title", "snippet", "published_date"), HOSTILE)
+    service.answers(only(hit, warnings=[HOSTILE]))
+    text, as_json = call("search", "x"), call("search", "x", "--json")
+    assert set(text.stdout.splitlines()) == {"aredbc defg h ij"}
+    assert text.stderr == "warning: aredbc defg h ij\n"
+    assert json.loads(as_json.stdout)["results"] == [hit]
+    for shown in (text.stdout, text.stderr, as_json.stdout, as_json.stderr):
+        assert re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e\u2066]", shown) is None
+
+
+@pytest.mark.parametrize(
+    "locale",
+    [{"PYTHONIOENCODING": "ascii"}, {"LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}],
+    ids=["PYTHONIOENCODING", "LANG=C"],
+)
+def test_narrow_terminal_gets_replacements(run: Any, service: Any, locale: dict[str, str]) -> None:
+    """B188: what the encoding lacks is replaced, in JSON by escapes that lose nothing."""
+    hit = {"url": "https://a.example/", "title": "日本", "snippet": "ü"}
+    service.answers(only(hit, warnings=["日"]))
+    text, as_json = run("search", "x", **locale), run("search", "x", "--json", **locale)
+    assert (text.returncode, text.stdout) == (0, "??\nhttps://a.example/\n?\n")
+    assert (as_json.returncode, json.loads(as_json.stdout)["results"]) == (0, [hit])
+    assert as_json.stdout.isascii()
+
+
+def test_plain_folds_and_strips() -> None:
+    """Contract §13: whole sequences go, unfinished ones lose their control character, other scripts stay."""
+    assert plain("  a \n\t b\u00a0c ") == "a b c"
+    assert plain("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\") == "link"
+    assert plain("\x1bPq#0\x1b\\x\x9dtitle\x9cy\x1b(0z\x1bc") == "xyz"
+    assert plain("\x1b]0;never ended") == "0;never ended"
+    assert plain("日本 ü \u200d👩\u200d🔬 \ud800") == "日本 ü \u200d👩\u200d🔬 "
+
+
+def test_plain_of_a_hostile_length_ends() -> None:
+    """Contract §13: cleaning is linear; each of these takes minutes when it is not."""
+    for bait in ("\x9d", "\x1b]", "\x1b[", "\x9b0", "\x1b ", "\x1b]x"):
+        assert len(plain(bait * 100_000)) <= 100_000
+
+
+def test_document_keeps_other_scripts_readable() -> None:
+    """Contract §13: JSON escapes what a terminal obeys, and not what an agent must read."""
+    assert document({"t": "日\x9b\x7f\u202e\ud800"}, "utf-8") == '{"t": "日\\u009b\\u007f\\u202e\\ud800"}'
+    assert document({"t": "日"}, "ascii") == '{"t": "\\u65e5"}'
+
+
+# --- how it ends ---------------------------------------------------------------------------------------------------
+
+REFUSALS = {
+    "query": (400, "invalid query", "", 2, "QUERY"),
+    "include": (400, "invalid search", "include_domains", 2, "--include-domain"),
+    "exclude": (400, "invalid search", "exclude_domains", 2, "--exclude-domain"),
+    "mode": (400, "invalid search", "include_domains_mode", 2, "--domains-mode"),
+    "time": (400, "invalid search", "time_range", 2, "--time-range"),
+    "start": (400, "invalid search", "start_date", 2, "--start-date"),
+    "end": (400, "invalid search", "end_date", 2, "--end-date"),
+    "topic": (400, "invalid search", "topic", 2, "--topic"),
+    "score": (400, "invalid search", "min_score", 2, "--min-score"),
+    "exact": (400, "invalid search", "exact_match", 2, "--exact-match"),
+    "k": (400, "invalid search", "k", 2, "--k"),
+    "rerank": (400, "invalid search", "rerank", 2, "--no-rerank"),
+    "later field": (400, "invalid search", "later", 2, "later"),
+    "json": (400, "invalid json", "", 2, "invalid json"),
+    "large": (413, "request too large", "", 2, "too large"),
+    "unauthorized": (401, "unauthorized", "", 3, "SIFT_TOKEN"),
+    "forbidden": (403, "forbidden", "class", 3, "forbidden"),
+    "not found": (404, "not found", "", 1, "SIFT_URL"),
+    "internal": (500, "internal error", "", 1, "500"),
+    "unavailable": (503, "search unavailable", "", 5, "search unavailable"),
+}
+
+
+@pytest.mark.parametrize(("status", "error", "hint", "code", "named"), REFUSALS.values(), ids=REFUSALS)
+def test_refusal_ends_with_its_code_and_one_line(
+    call: Any, service: Any, status: int, error: str, hint: str, code: int, named: str
+) -> None:
+    """Contract §13: each status has its exit code; the one line names the flag a hint stands for."""
+    service.answers({"error": error, "hint": hint}, status)
+    done = call("search", "needle")
+    assert (done.returncode, done.stdout) == (code, "")
+    assert re.fullmatch(rf"sift: .*{named}.*\n", done.stderr)
+    assert "needle" not in done.stderr
+
+
+def test_unavailable_names_the_reasons(call: Any, service: Any) -> None:
+    """Contract §4, §13: a 503's warnings reach stderr, or with --json stdout in the error object."""
+    payload = {"error": "search unavailable", "hint": "", "warnings": ["tavily: daily cap"], "sources_failed": []}
+    service.answers(payload, 503)
+    text, as_json = call("search", "x"), call("search", "x", "--json")
+    assert (text.stdout, text.stderr.splitlines()[0]) == ("", "warning: tavily: daily cap")
+    assert (as_json.returncode, json.loads(as_json.stdout)) == (5, payload)
+    assert as_json.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["text", "json"])
+def test_unreachable_exits_4(run: Any, as_json: tuple[str, ...]) -> None:
+    """B185: a server that is down is 4, one line on stderr, nothing on stdout."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))  # bound and not listening: nobody else can take the port
+        done = run("search", "needle", *as_json, SIFT_URL=f"http://127.0.0.1:{closed.getsockname()[1]}")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1)
+    assert "needle" not in done.stderr
+
+
+FOREIGN = {
+    "html": (200, b"<html>\x1b[31mlog in</html>"),
+    "html 503": (503, b"<html>bad gateway</html>"),
+    "html 401": (401, b"<html>log in</html>"),
+    "redirect": (302, b""),
+    "empty": (200, b""),
+    "list": (200, b"[]"),
+    "other json": (200, b'{"status": "ok"}'),
+    "other error": (401, b'{"error": {"message": "no"}}'),
+    "broken hit": (200, b'{"results": ["x"], "warnings": []}'),
+    "nan": (200, b'{"results": [{"score": NaN}], "warnings": []}'),
+    "deep": (200, b"[" * 100_000),
+}
+
+
+@pytest.mark.parametrize(("status", "content"), FOREIGN.values(), ids=FOREIGN)
+def test_foreign_answer_exits_1(call: Any, service: Any, status: int, content: bytes) -> None:
+    """Contract §13: an answer that is not ours is 1; nothing of it is shown, and no redirect is followed."""
+    service.status, service.content = status, content
+    service.headers = {"Location": service.url + "/elsewhere"} if status == 302 else {}
+    done = call("search", "x", "--json")
+    assert (done.returncode, done.stdout, len(service.asked)) == (1, "", 1)
+    assert re.fullmatch(r"sift: something that is not Sift answered[ -~]*\n", done.stderr)
+
+
+def test_broken_pipe_is_silent(environ: Any, service: Any) -> None:
+    """B183: `sift search x | head -n1` ends with 0 and no word, also at the interpreter's last flush."""
+    service.may_answer.clear()
+    process = subprocess.Popen(
+        (*SIFT_SEARCH, "x", "--json"), env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert service.arrived.wait(30)
+        process.stdout.close()  # the reader has left before the first byte
+        service.may_answer.set()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+def test_ctrl_c_is_silent(environ: Any, service: Any) -> None:
+    """Contract §13: interrupted means 130, the shells' number, without a traceback."""
+    service.may_answer.clear()
+    process = subprocess.Popen((*SIFT_SEARCH, "x"), env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    with process:
+        assert service.arrived.wait(30)
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=30) == (b"", b"")
+    assert process.returncode == 130
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_full_disk_is_one_line(environ: Any) -> None:
+    """Contract §13: what nobody expected is its type in one line, and 1."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            (*SIFT_SEARCH, "x"), env=environ, stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
+        )
+    assert (done.returncode, done.stderr.splitlines()[1:]) == (1, [b"sift: internal error: OSError"])
+
+
+def test_closed_stderr_leaves_stdout_pure(environ: Any, service: Any) -> None:
+    """B181: with stderr closed no warning or error strays to stdout."""
+    script = 'sift search x --k 1 2>&- ; sift search x --queries-file / 2>&- ; SIFT_URL=x sift search x 2>&-; echo "$?"'
+    service.answers(only({}, warnings=["tavily: timeout"]))
+    done = subprocess.run(["bash", "-c", script], env=environ, stdout=subprocess.PIPE, check=False, timeout=60)
+    assert done.stdout == b"2\n"
+
+
+def test_version_module_and_command_agree(run: Any, environ: Any) -> None:
+    """§9: `sift --version` and `python -m sift --version` are one program."""
+    module = subprocess.run(
+        ["python", "-m", "sift", "--version"], env=environ, capture_output=True, check=True, timeout=60, text=True
+    )
+    assert module.stdout == run("--version").stdout
+    assert re.fullmatch(r"sift \d+\.\d+\.\d+\n", module.stdout)
+
+
+# --- the way there -------------------------------------------------------------------------------------------------
+
+
+def test_loopback_call_ignores_proxy_and_netrc(run: Any, service: Any, tmp_path: Path) -> None:
+    """B107: on loopback neither a proxy nor a .netrc of the user comes between, and the token stays."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login other password other\n")
+    dead = "http://127.0.0.1:9"
+    done = run("search", "x", NETRC=str(netrc), http_proxy=dead, HTTP_PROXY=dead, all_proxy=dead)
+    assert done.returncode == 0
+    assert service.asked[0][1]["Authorization"] == "Bearer sift_abcdefgh_" + "s" * 43

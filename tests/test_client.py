@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sift.client import ForeignAnswerError, SiftClient, UnreachableError
+from sift.errors import ConfigError
+
+ANSWER = {"queries": ["x"], "results": [], "warnings": []}
+Wire = Callable[[bytes], tuple[str, list[Any]]]
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    """Start servers that answer every request with the same bytes; give address and the requests seen."""
+    stops: list[Callable[[], object]] = []
+
+    def start(answer: bytes) -> tuple[str, list[Any]]:
+        seen: list[Any] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                seen.append((self.path, dict(self.headers), self.rfile.read(int(self.headers["Content-Length"]))))
+                self.wfile.write(answer)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        server = HTTPServer(("127.0.0.1", 0), Handler)
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        stops.extend((server.shutdown, thread.join, server.server_close))
+        return f"http://127.0.0.1:{server.server_port}", seen
+
+    yield start
+    for stop in stops:
+        stop()
+
+
+def ok(payload: object = ANSWER, status: str = "200 OK", headers: str = "") -> bytes:
+    return f"HTTP/1.1 {status}\r\n{headers}\r\n{json.dumps(payload)}".encode()
+
+
+@pytest.fixture(autouse=True)
+def _bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    netrc = tmp_path / "netrc"
+    netrc.write_text("default login other password other\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+
+
+@pytest.mark.parametrize("base", ["", "/", "/sift", "/sift//"])
+def test_search_posts_once_with_its_token(wire: Wire, base: str) -> None:
+    """B107: the token is the caller's, whatever .netrc holds; a base path and trailing slashes are fine."""
+    url, seen = wire(ok())
+    assert SiftClient(url + base, "tok").search({"query": "ü", "k": 3}) == (200, ANSWER)
+    ((path, headers, body),) = seen
+    assert path == base.rstrip("/") + "/v1/search"
+    assert headers["Authorization"] == "Bearer tok"
+    assert headers["User-Agent"].startswith("sift/")
+    assert json.loads(body) == {"query": "ü", "k": 3}
+
+
+def test_without_token_no_authorization_is_sent(wire: Wire) -> None:
+    """B107: no token means none, and not one out of .netrc."""
+    url, seen = wire(ok())
+    SiftClient(url).search({})
+    assert "Authorization" not in seen[0][1]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_loopback_never_goes_through_a_proxy(wire: Wire, monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+    """Contract §13: a proxy of the environment is not asked for this very machine."""
+    proxy, proxied = wire(ok())
+    monkeypatch.setenv("http_proxy", proxy)
+    url, seen = wire(ok())
+    SiftClient(url.replace("127.0.0.1", host), "tok").search({})
+    assert (len(seen), proxied) == (1, [])
+
+
+def test_other_hosts_go_through_the_proxy_with_their_token(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contract §13, B107: elsewhere a proxy is used, and .netrc still replaces nothing."""
+    proxy, proxied = wire(ok())
+    monkeypatch.setenv("http_proxy", proxy)
+    assert SiftClient("http://sift.invalid", "tok").search({}) == (200, ANSWER)
+    assert proxied[0][0] == "http://sift.invalid/v1/search"
+    assert proxied[0][1]["Authorization"] == "Bearer tok"
+
+
+def test_redirect_is_not_followed(wire: Wire) -> None:
+    """Contract §13: a redirect is an answer that is not ours, and takes the token nowhere."""
+    elsewhere, seen = wire(ok())
+    url, _ = wire(ok(status="307 Temporary Redirect", headers=f"Location: {elsewhere}/v1/search\r\n"))
+    with pytest.raises(ForeignAnswerError, match="307"):
+        SiftClient(url, "tok").search({})
+    assert seen == []
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 500, 503])
+def test_refusals_of_the_service_are_answers(wire: Wire, status: int) -> None:
+    """Contract §4: an error in Sift's own form is given to the caller as it came."""
+    error = {"error": "some error", "hint": "k", "warnings": ["tavily: timeout"]}
+    url, _ = wire(ok(error, f"{status} X"))
+    assert SiftClient(url).search({}) == (status, error)
+
+
+BROKEN = {
+    "nothing": (b"", UnreachableError),
+    "no HTTP": (b"SSH-2.0-x\r\n", UnreachableError),
+    "cut": (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", UnreachableError),
+    "bad gzip": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nxx", ForeignAnswerError),
+    "latin-1": (b'HTTP/1.1 200 OK\r\n\r\n{"results": [], "warnings": ["\xfc"]}', ForeignAnswerError),
+    "created": (ok(status="201 Created"), ForeignAnswerError),
+    "no hint": (ok({"error": "x"}, "404 X"), ForeignAnswerError),
+    "no results": (ok({"warnings": []}), ForeignAnswerError),
+    "warning no text": (ok({"results": [], "warnings": [1]}), ForeignAnswerError),
+}
+
+
+@pytest.mark.parametrize(("answer", "error"), BROKEN.values(), ids=BROKEN)
+def test_broken_answers_tell_nothing_of_the_request(wire: Wire, answer: bytes, error: type[Exception]) -> None:
+    """Contract §13: no error's text, cause or context shows query, token or address."""
+    url, _ = wire(answer)
+    with pytest.raises(error) as caught:
+        SiftClient(url, "tok-needle").search({"query": "needle"})
+    assert "needle" not in str(caught.value)
+    assert "127.0.0.1" not in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_missing_certificates_are_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contract §13: a REQUESTS_CA_BUNDLE that is not there is one line, and no surprise."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nonexistent.pem")
+    with pytest.raises(UnreachableError):
+        SiftClient("https://sift.invalid").search({})
+
+
+BAD_ADDRESSES = (
+    *("", "sift", "127.0.0.1:1", "ftp://a", "http://:80", "http://a:x", "http://a:0", "http://a:70000", "http://[::1"),
+    *(
+        "http://user:pw@a",
+        "http://a?x",
+        "http://a#x",
+        "http://a b",
+        "http://a\n",
+        "http://é",
+        "http://a\\b",
+        "http://*",
+    ),
+)
+
+
+@pytest.mark.parametrize("url", BAD_ADDRESSES)
+def test_bad_address_is_a_setting_error(url: str) -> None:
+    """Contract §13: a bad SIFT_URL is named before anything is sent; a password in it is not shown."""
+    with pytest.raises(ConfigError, match="SIFT_URL") as caught:
+        SiftClient(url)
+    assert "pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize("token", ["q b", "q\nb", "q\x7f", "qé", "q\udcff"])
+def test_bad_token_is_a_setting_error(token: str) -> None:
+    """B175: a token that cannot be in a header is named and not shown."""
+    with pytest.raises(ConfigError, match="SIFT_TOKEN") as caught:
+        SiftClient("http://127.0.0.1", token)
+    assert "q" not in str(caught.value)

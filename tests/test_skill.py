@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from sift.cli import sift
+from sift.cli.status import ExitStatus
+from sift.search.model import Hit, Sizes
+
+TEXT = (Path(__file__).parents[1] / "skill" / "SKILL.md").read_bytes().decode("utf-8")
+_, FRONT, BODY = TEXT.split("---\n", 2)
+META: dict[str, Any] = yaml.safe_load(FRONT)
+ENVELOPE = {"queries", "results", "sources_ok", "sources_failed", "warnings", "cached", "sizes"}
+
+
+def table(heading: str) -> list[list[str]]:
+    """Give the cells of the table below a heading, without its head."""
+    section = BODY.split(f"{heading}\n", 1)[1].split("\n#", 1)[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows[2:]]
+
+
+def flags(command: click.Command) -> set[str]:
+    return {name for option in command.params if isinstance(option, click.Option) for name in option.opts}
+
+
+def test_front_matter_is_valid_for_agent_skills() -> None:
+    """§10: the Agent Skills format: known fields alone, a name equal to its directory's, bounded texts."""
+    assert TEXT.startswith("---\n")
+    assert META.keys() <= {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
+    assert META["name"] == "sift"  # installed as …/skills/sift/SKILL.md
+    assert re.fullmatch(r"[^<>]{1,500}", META["compatibility"])
+    assert len(TEXT.splitlines()) < 500
+    assert len(TEXT.split()) < 2500  # about 5000 tokens
+
+
+def test_front_matter_is_valid_for_hermes() -> None:
+    """§10: Hermes: one sentence of at most 60 characters, a body, its sections in order."""
+    assert re.fullmatch(r"[A-Z][^.<>]{20,58}\.", META["description"])
+    assert all(isinstance(tag, str) for tag in META["metadata"]["hermes"]["tags"])
+    sections = re.findall(r"^## (.+)$", BODY, re.M)
+    assert sections == ["When to Use", "Quick Reference", "Procedure", "Pitfalls", "Verification"]
+    assert len(TEXT) <= 100_000
+
+
+def test_flags_in_skill_and_command_are_the_same() -> None:
+    """§10: every flag of `sift search` is taught, and none that is not there."""
+    command = sift.commands["search"]
+    wanted = flags(command) - {"--help", "-h"}
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", BODY))
+    assert wanted <= named
+    assert named <= wanted | flags(sift)
+    assert {cell for row in table("## Quick Reference") for cell in re.findall(r"`(--[a-z-]+)", row[0])} == wanted
+
+
+def test_fields_in_skill_and_answer_are_the_same() -> None:
+    """§10: every field of the envelope is explained, and none that is not there."""
+    rows = table("### The JSON envelope")
+    top = {name for row in rows for name in re.findall(r"`([a-z_]+)", row[0])}
+    inner = {row[0]: set(re.findall(r"`([a-z_]+)`", row[1])) for row in rows}
+    assert top == ENVELOPE
+    assert inner["`results[]`"] == set(Hit._fields)
+    assert inner["`sizes`"] == set(Sizes._fields)
+
+
+def test_exit_codes_in_skill_and_command_are_the_same() -> None:
+    """Contract §13: the codes an agent learns are the codes it gets."""
+    assert [int(row[0]) for row in table("### Exit codes")] == sorted(set(ExitStatus) - {ExitStatus.INTERRUPTED})
+
+
+WARNINGS = [
+    *("timeout", "unreachable", "http <status>", "redirect refused", "bad response", "response too large"),
+    *("no engine answered", "internal error", "tavily: daily cap", "tavily: daily cap unavailable"),
+    *("<source>: skipped after repeated failures", "unknown field ignored: <name>", "did you mean <field>?"),
+    *("digest ignored", "searxng: extra include_domains dropped", "include_domains_mode=prefer not applied"),
+    *("searxng: topic ignored (no finance category)", "start_date/end_date not applied", "min_score not applied"),
+    *("time_range not applied", "topic not applied", "exact_match not applied"),
+    *("tavily: query cut to 400 characters", "brave_llm: query cut to 400 characters"),
+    *("brave_llm: query cut to 50 words", "<source>: query too long, not asked"),
+    *("tavily: include_domains without a dot not sent", "searxng: <n> engines unresponsive"),
+    *("searxng: 1 engine unresponsive", "searxng: query holds search syntax"),
+    "demo sources: set SIFT_SEARXNG_URL to search the web",
+]
+
+
+@pytest.mark.parametrize("warning", WARNINGS)
+def test_every_warning_is_explained(warning: str) -> None:
+    """Contract §4, §5, P3.1 §5: an agent can look up each warning it may get, and what to do."""
+    row = next(row for row in table("### Warnings") if re.search(rf"`(: )?([^`]*: )?{re.escape(warning)}`", row[0]))
+    assert all(row)
+
+
+def test_no_command_is_taught_that_does_not_exist() -> None:
+    """§10: batch and fetch are named as coming; nothing runnable uses a missing command."""
+    runnable = "\n".join(re.findall(r"```bash\n(.*?)```", BODY, re.S))
+    assert set(re.findall(r"^ *sift ([a-z]+)", runnable, re.M)) <= set(sift.commands)
+    assert set(re.findall(r"`sift ([a-z]+)", BODY)) - set(sift.commands) == {"batch", "fetch"}
+    step = next(line for line in BODY.split("\n4. ")[1].split("\n5. ")[:1])
+    assert "Do not fetch every hit" in step
+    assert re.search(
+        r"`sift batch`.*`sift fetch`.*\s+is coming; neither command exists yet, so do not run them", step, re.S
+    )
+
+
+def test_web_search_is_the_last_resort() -> None:
+    """§10: web_search only when Sift is unreachable, and without filters through /v2/search."""
+    pitfall = next(part for part in BODY.split("\n- ") if part.startswith("`web_search`"))
+    assert "exit code 4 only" in pitfall
+    assert "`/v2/search`, which knows no filters" in pitfall
+    assert next(row for row in table("### Exit codes") if row[0] == "4")[2] == "fall back to `web_search`"
