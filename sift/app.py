@@ -11,6 +11,7 @@ from flask import Flask
 
 from sift import demo
 from sift.api import errors, guard, health, log, v1, v2
+from sift.api.repeat import Repeats
 from sift.api.services import Services
 from sift.auth.caller import LOCAL, Caller
 from sift.auth.keys import KeyFile
@@ -43,6 +44,7 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     errors.install(app)
     for blueprint in (v1.bp, v2.bp, health.bp):
         app.register_blueprint(blueprint)
+    app.wsgi_app = Repeats(app.wsgi_app, services)  # type: ignore[method-assign]
     return app
 
 

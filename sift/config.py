@@ -105,13 +105,16 @@ class Config:
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
-    """Give the directory Sift writes to, and nowhere else."""
+    """Give the directory Sift writes to, and nowhere else. Raises ConfigError when there is none to choose."""
     if chosen := environ.get("SIFT_STATE_DIR", "").strip():
         return Path(chosen)
     base = environ.get("XDG_STATE_HOME", "").strip()
-    # The XDG specification: a relative path there is invalid and ignored.
-    home = Path(base) if base.startswith("/") else Path(environ.get("HOME") or "~").expanduser() / ".local/state"
-    return home / "sift"
+    if base.startswith("/"):  # the XDG specification: a relative path there is invalid and ignored
+        return Path(base) / "sift"
+    try:
+        return Path(environ.get("HOME") or "~").expanduser() / ".local/state/sift"
+    except RuntimeError:  # a user without a home, as in many containers
+        raise ConfigError("SIFT_STATE_DIR must be set: this user has no home directory") from None
 
 
 def keys_file(environ: Mapping[str, str]) -> Path:
@@ -163,8 +166,10 @@ class _Reader:
         return int(value)
 
     def number(self, name: str, low: float, high: float) -> float:
+        text = self.text(name)
         try:
-            value = float(self.text(name))
+            # ASCII only, and no "1_0": float() takes more than a reader would.
+            value = float(text) if text.isascii() and "_" not in text else math.nan
         except ValueError:
             value = math.nan
         if not low <= value <= high:
@@ -189,12 +194,11 @@ class _Reader:
 
 
 def _is_endpoint(url: str) -> bool:
-    if not (url.isascii() and url.isprintable()) or " " in url or "\\" in url:
+    if not (url.isascii() and url.isprintable()) or any(char in url for char in " \\#"):
         return False
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
         return False
-    plain = "@" not in parts.netloc and not parts.fragment
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and plain
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and "@" not in parts.netloc

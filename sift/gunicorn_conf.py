@@ -53,12 +53,15 @@ worker_connections = max(1000, 4 * _settings.threads)
 # Above the worst case of a request, 4 queries × 10 s: a stop or reload answers what is running.
 timeout = 60
 graceful_timeout = 60
-keepalive = 75  # longer than nginx keeps its side, so that nginx never sends into a closing connection
+keepalive = 75  # longer than a proxy keeps an idle connection, so that it never sends into a closing one
 accesslog = None
 access_log_format = "%(m)s %(s)s %(M)sms"
 errorlog = "-"
 loglevel = _settings.log_level
 logger_class = QuietLogger
+# No header is the proxy's word on anything Sift looks at: with the defaults `SCRIPT_NAME: /x` is a 500 in HTML.
+forwarder_headers = ""
+secure_scheme_headers: dict[str, str] = {}
 proc_name = "sift"
 control_socket_disable = True
 # The worker's heartbeat file has no name and holds nothing; in memory it is no write to a disk either.

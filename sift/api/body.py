@@ -15,7 +15,8 @@ MAX_BODY = 64 * 1024
 MAX_DRAINED = 2 * 1024 * 1024
 MAX_DEPTH = 100
 _PIECE = 64 * 1024
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+# The end quote may be missing, so that a text of many open strings is read once and not once for each of them.
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
 def read_body() -> bytes:

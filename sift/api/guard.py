@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flask import Flask, g, request
+from werkzeug.exceptions import NotFound
 
 from sift.api.services import services
 from sift.errors import UnauthorizedError
@@ -16,12 +17,15 @@ def install(app: Flask) -> None:
 
 
 def _identify() -> None:
-    if request.path == OPEN:
-        return
     environ = request.environ
+    path = environ.get("PATH_INFO", "")  # not request.path, where a doubled slash at the start is one
+    if path == OPEN:
+        return
     parts = services()
     try:
         g.caller = parts.identify(environ.get("HTTP_AUTHORIZATION"))
     except UnauthorizedError:
         parts.refused(environ.get("REMOTE_ADDR", ""))
         raise
+    if path.startswith("//"):
+        raise NotFound

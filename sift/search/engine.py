@@ -98,11 +98,15 @@ class Engine:
         self._lock = threading.Lock()
         self._uses: Counter[CacheUse] = Counter()
 
+    def cached(self, request: SearchRequest, caller_class: CallerClass) -> Answer | None:
+        """Give a whole answer that is at hand, whatever cap or breakers say now (contract §8); None without one."""
+        found = self._cache.get(cache_key(request, self.names, caller_class, hour_bucket(self._now())))
+        return self._count(Answer(found, "hit")) if found else None
+
     def search(self, request: SearchRequest, caller_class: CallerClass) -> Answer:
         """Answer a request. Raises SearchUnavailableError when no source answered."""
         hour = hour_bucket(self._now())  # read once: a request that runs over the hour keeps its key
-        whole = cache_key(request, self.names, caller_class, hour)
-        if found := self._cache.get(whole):
+        if found := self._cache.get(cache_key(request, self.names, caller_class, hour)):
             return self._count(Answer(found, "hit"))
         skips = self._plan()
         planned = tuple(name for name in self.names if name not in skips)

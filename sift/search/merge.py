@@ -6,13 +6,16 @@ Hits are grouped by key once; ranks are fused on keys alone, and only the hits t
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from sift.search.model import Hit, RawHit
 from sift.search.text import plain
 
 RRF_K = 60
+_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can hold half of a pair, UTF-8 cannot
 
 Ranking = dict[str, float]
 """Keys in ranked order, best first, with their scores."""
@@ -32,11 +35,16 @@ def fuse(lists: Sequence[Iterable[str]]) -> Ranking:
     A key counts once a list, at its best rank. Ties go by list order, then rank: dicts keep first-seen order and
     sorting is stable. Sums are exact (fsum), so that the order of adding never decides.
     """
-    shares: dict[str, list[float]] = {}
+    scores: Ranking = {}
+    shares: dict[str, list[float]] = {}  # of keys in more than one list, which are few
     for keys in lists:
         for rank, key in enumerate(dict.fromkeys(keys), RRF_K + 1):
-            shares.setdefault(key, []).append(1 / rank)
-    scores = {key: parts[0] if len(parts) == 1 else math.fsum(parts) for key, parts in shares.items()}
+            if key in scores:
+                shares.setdefault(key, [scores[key]]).append(1 / rank)
+            else:
+                scores[key] = 1 / rank
+    for key, parts in shares.items():
+        scores[key] = math.fsum(parts)
     return _sorted(scores)
 
 
@@ -87,16 +95,39 @@ def build_hits(ranking: Ranking, rounds: Sequence[Sequence[SourceList]], k: int)
 
 def _build(copies: list[tuple[str, RawHit]], score: float) -> Hit:
     source, first = copies[0]
-    snippets = ["\n\n".join(filter(None, map(plain, hit.texts))) for _, hit in copies]
+    dates = (_SURROGATE.sub("", hit.published_date) for _, hit in copies if isinstance(hit.published_date, str))
     return Hit(
         url=first.url,
-        title=plain(first.title) or first.host or first.key.partition("/")[0],
-        snippet=max(snippets, key=len),
+        title=_plain(first.title) or first.host or first.key.partition("/")[0],
+        snippet=_longest([hit.texts for _, hit in copies]),
         source=source,
         score=score,
-        published_date=next((hit.published_date for _, hit in copies if hit.published_date), ""),
+        published_date=next(filter(None, dates), ""),
     )
 
 
+def _plain(text: Any) -> str:
+    return plain(text) if isinstance(text, str) else ""
+
+
+def _longest(snippets: Sequence[Any]) -> str:
+    """Give the longest snippet once plain, the first of equals. Plain text is never longer than raw text.
+
+    So the longest raw one is made plain first, and the others only as long as they could still win.
+    """
+    best, at = "", 0
+    paragraphs = [
+        [text for text in texts if isinstance(text, str)] for texts in snippets if isinstance(texts, list | tuple)
+    ]
+    raw = [sum(map(len, texts)) + 2 * max(0, len(texts) - 1) for texts in paragraphs]
+    for index in sorted(range(len(raw)), key=raw.__getitem__, reverse=True):
+        if raw[index] < len(best) or (raw[index] == len(best) and index > at):
+            break
+        text = "\n\n".join(filter(None, map(plain, paragraphs[index])))
+        if len(text) > len(best) or (len(text) == len(best) and index < at):
+            best, at = text, index
+    return best
+
+
 def _sorted(scores: Ranking) -> Ranking:
-    return dict(sorted(scores.items(), key=lambda item: -item[1]))
+    return dict(sorted(scores.items(), key=itemgetter(1), reverse=True))  # stable, reversed too

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -71,19 +72,19 @@ class SearchRequest:
 
 
 class RawHit(NamedTuple):
-    """Hold a usable hit as its vendor sent it; its texts are not cleaned yet.
+    """Hold a usable hit. Its title, texts and date are what the vendor sent, of whatever type.
 
-    Most hits never reach an answer, so `title` and `texts` are made plain only when one does.
+    Most hits never reach an answer, so these are looked at and made plain only when one does: `build_hits`.
     A named tuple because a search makes up to hundreds: a third of a frozen dataclass' cost to make.
     """
 
     url: str  # the vendor's own string, byte for byte
     key: str  # canonical form, for comparing only (contract §7)
     host: str  # as a browser reads it; "" when it cannot be encoded
-    title: str
-    texts: tuple[str, ...]  # paragraphs of the snippet
+    title: Any
+    texts: Any  # a list or tuple of the snippet's paragraphs
     score: float = 0.0  # the vendor's own, finite
-    published_date: str = ""
+    published_date: Any = ""
 
 
 class Hit(NamedTuple):
@@ -153,9 +154,12 @@ class SearchResult:
         return decoded
 
 
+_encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+
+
 def encode(value: object) -> bytes:
     """Encode a value as strict JSON in UTF-8."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    return _encoder.encode(value).encode()
 
 
 def unique(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -163,6 +167,6 @@ def unique(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def not_applied(name: str, **fields: bool) -> tuple[str, ...]:
+def not_applied(name: str, fields: Mapping[str, bool]) -> tuple[str, ...]:
     """Note each set filter that a source cannot apply: `<name>: <field> not applied` (§5)."""
-    return tuple(f"{name}: {field} not applied" for field, is_set in fields.items() if is_set)
+    return tuple([f"{name}: {field} not applied" for field, is_set in fields.items() if is_set])

@@ -20,7 +20,7 @@ class Source(Protocol):
 
     @property
     def reranked(self) -> bool:
-        """Tell whether the source's list takes part in the RRF sum (§6.2, `SIFT_TAVILY_RERANK`)."""
+        """Tell whether the source's list takes part in the RRF sum (§6.2, "no_rerank")."""
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
         """Ask the vendor once, ending before `deadline` (`time.monotonic()` seconds).

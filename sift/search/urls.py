@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
-from typing import NamedTuple
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 import idna
@@ -18,16 +18,15 @@ _TRACKERS = frozenset(  # and utm_*
 )
 _DEFAULT_PORT = {"http": "80", "https": "443"}
 
-# Nine of ten URLs need nothing but lower case and a cut: no port, no escape, no tracker, a host of plain labels
-# whose last one is no number. 1.1 µs instead of 7 µs for the whole way through _read_slowly.
+# Nine of ten URLs need no more than lower case and a cut: no escapes, an ASCII host whose last label is no number.
+# 2 µs instead of the 8 µs of _read_slowly; a property test holds the two to the same answer.
 _PLAIN = re.compile(
-    r"https?://((?:[A-Za-z0-9_-]+\.)*[A-Za-z][A-Za-z0-9-]*)"
-    r"(/[A-Za-z0-9._~!$()*+,;=:@/-]*)?"
-    r"(\?(?!&|[^#]*(?:utm_|clid|braid|mc_[ce]id|igshid|_g[al]|&&|&(?:\#|$)))[A-Za-z0-9._~!$()*+,;=:@/?&-]+)?"
-    r"(?:\#(?:[^/!\ud800-\udfff][^\ud800-\udfff]*)?)?",
-    re.IGNORECASE,
+    r"(https?)://((?!\.)[A-Za-z0-9._-]*(?<![A-Za-z0-9_-])[A-Za-z][A-Za-z0-9-]*)(?::([0-9]{1,4}))?"
+    r"(/[A-Za-z0-9._~!$()*+,;=:@/-]*)?(?:\?([A-Za-z0-9._~!$()*+,;=:@/?&-]*))?"
+    r"(?:#(?![/!])[^\ud800-\udfff]*)?",
 )
-_PARTS = re.compile(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.IGNORECASE | re.DOTALL)
+# ASCII: without it IGNORECASE takes a long s (U+017F) for the s of https.
+_PARTS = re.compile(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL)
 _HOST_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::([0-9]*))?")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _UNFIT_AUTHORITY = re.compile(r"[\\\s\x00-\x1f\x7f-\x9f]")
@@ -36,22 +35,29 @@ _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^\x21-\x7e]")
 # RFC 3986's unreserved characters, and the apostrophe, which browsers escape and servers do not tell apart (B015).
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~'")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
+_BARE_HEX = re.compile(r"(?<![^.])0x(?![^.])")  # a browser's zero, which inet_aton refuses
 
 
-class Address(NamedTuple):
-    """Hold what is compared of a URL."""
-
-    key: str
-    host: str  # "" when a browser could not go there
+Address = tuple[str, str]
+"""A URL's key and host; the host is "" when a browser could not go there."""
 
 
+# Vendors find the same pages, and so do queries of one request: 0.1 µs instead of 2 for a URL seen before.
+@lru_cache(maxsize=4096)
 def read_url(url: str) -> Address | None:
     """Read an absolute http(s) URL; None for any other, and for one with an unfit authority (contract §6)."""
-    if plain := _PLAIN.fullmatch(url):
-        host, path, query = plain.groups("")
-        host = host.lower()
-        return Address(host + path.removesuffix("/") + query, host)
-    return _read_slowly(url)
+    plain = _PLAIN.fullmatch(url)
+    if plain is None:
+        return _read_slowly(url)
+    scheme, host, port, path, query = plain.groups()
+    if len(host) > 63 or ".." in host or (port and port != _DEFAULT_PORT[scheme]):
+        return _read_slowly(url)
+    host = key = host.lower()
+    if path:
+        key += path.removesuffix("/")
+    if query and (kept := [part for part in query.split("&") if part and not _is_tracker(part)]):
+        key += "?" + "&".join(kept)
+    return key, host
 
 
 def browser_host(host: str) -> str:
@@ -67,15 +73,21 @@ def browser_host(host: str) -> str:
     try:
         mapped = idna.uts46_remap(unquote(host, errors="strict"), std3_rules=False, transitional=False)
         # Not idna.encode: it refuses names that browsers and DNS take (emoji, underscores, long-hyphened CDN names).
-        name = ".".join(map(_ascii_label, mapped.split("."))).lower().removesuffix(".")
+        labels = mapped.split(".")
+        # Asked before and after: punycode only lengthens a label, and takes its time.
+        if len(mapped) > 254 or max(map(len, labels)) > 63:
+            return ""
+        name = ".".join(map(_ascii_label, labels)).lower().removesuffix(".")
     except (UnicodeError, idna.IDNAError):
         return ""
-    if not name or len(name) > 253 or max(map(len, name.split("."))) > 63 or _FORBIDDEN_IN_HOST.search(name):
+    lengths = sorted(map(len, name.split(".")))
+    if not lengths[0] or lengths[-1] > 63 or len(name) > 253 or _FORBIDDEN_IN_HOST.search(name):
         return ""
     if not _NUMBER.fullmatch(name.rpartition(".")[2]):
         return name
     try:
-        return socket.inet_ntoa(socket.inet_aton(name))  # takes the octal, hex and short forms that browsers take
+        # It takes the octal, hex and short forms that browsers take.
+        return socket.inet_ntoa(socket.inet_aton(_BARE_HEX.sub("0", name)))
     except OSError:
         return ""
 
@@ -96,7 +108,7 @@ def _read_slowly(url: str) -> Address | None:
     split = _HOST_PORT.fullmatch(host_port)
     if split is None or not split[1]:
         return None
-    port = (split[2] or "").lstrip("0") if split[2] != "0" else "0"
+    port = (split[2].lstrip("0") or "0") if split[2] else ""
     if len(port) > 5 or int(port or 0) > 65_535:
         return None
     host = browser_host(split[1])
@@ -108,7 +120,7 @@ def _read_slowly(url: str) -> Address | None:
         key += "?" + "&".join(kept)
     if fragment.startswith(("/", "!")):  # a route of a one-page application, not an anchor (B007)
         key += "#" + _normal(fragment)
-    return Address(key, host)
+    return key, host
 
 
 def _ascii_label(label: str) -> str:
@@ -116,8 +128,11 @@ def _ascii_label(label: str) -> str:
 
 
 def _is_tracker(parameter: str) -> bool:
-    name = unquote(parameter.partition("=")[0]).lower()
-    return name.startswith("utm_") or name in _TRACKERS
+    name = parameter.partition("=")[0]
+    if "%" in name:
+        name = unquote(name)
+    name = name.lower()
+    return name in _TRACKERS or name.startswith("utm_")
 
 
 def _normal(text: str) -> str:

@@ -8,7 +8,7 @@ from sift.config import SourceConfig
 from sift.search.model import Filter, SourceOut, not_applied
 from sift.sources.http import Endpoint
 from sift.sources.limits import fit, too_long
-from sift.sources.rows import raw_hit, rows_of, text_of
+from sift.sources.rows import raw_hit, rows_of
 
 MAX_CHARACTERS = 400
 MAX_WORDS = 50
@@ -42,7 +42,7 @@ def notes(filter: Filter) -> tuple[str, ...]:
     """Say which filters Brave cannot apply (§5, contract §5)."""
     return not_applied(
         Brave.name,
-        **{
+        {
             "time_range": filter.time_range is not None,
             "start_date/end_date": filter.dated,
             "topic": filter.topic != "general",
@@ -55,21 +55,19 @@ def notes(filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     """Read an answer: no score, no date (`age` may be a modification date). Raises SourceError when it is none."""
-    rows = rows_of(body, "grounding", "generic")
-    sources = body.get("sources")
-    sources = sources if isinstance(sources, dict) else {}
-    hits = tuple(hit for row in rows if (hit := raw_hit(row.get("url"), _title(row, sources), _snippets(row))))
+    sources = body.get("sources") if isinstance(body, dict) else None
+    rows = [
+        raw_hit(row.get("url"), _title(row, sources), row.get("snippets"))
+        for row in rows_of(body, "grounding", "generic")
+    ]
+    hits = tuple([hit for hit in rows if hit])
     return SourceOut(hits=hits, found=len(hits), notes=notes)
 
 
-def _title(row: dict[str, Any], sources: dict[str, Any]) -> str:
-    if title := text_of(row.get("title")):
+def _title(row: dict[str, Any], sources: Any) -> Any:
+    """Give a row's title; look a missing one up in `sources[url].title`."""
+    title, url = row.get("title"), row.get("url")
+    if title and isinstance(title, str):
         return title
-    url = row.get("url")
-    about = sources.get(url) if isinstance(url, str) else None
-    return text_of(about.get("title")) if isinstance(about, dict) else ""
-
-
-def _snippets(row: dict[str, Any]) -> list[Any]:
-    snippets = row.get("snippets")
-    return snippets if isinstance(snippets, list) else []
+    about = sources.get(url) if isinstance(sources, dict) and isinstance(url, str) else None
+    return about.get("title") if isinstance(about, dict) else None

@@ -24,6 +24,7 @@ import certifi
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 from requests.exceptions import RequestException
+from requests.exceptions import Timeout as RequestTimeout
 from requests.structures import CaseInsensitiveDict
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, Timeout
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -111,7 +112,11 @@ class _Connecting:
     def _new_conn(self) -> socket.socket:
         failure: OSError = OSError("no address")
         for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
-            connection = _DeadlineSocket(family, kind, protocol)
+            try:
+                connection = _DeadlineSocket(family, kind, protocol)
+            except OSError as error:  # a host without IPv6 may still list an IPv6 address
+                failure = error
+                continue
             try:
                 connection.settimeout(_call.left())
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -159,6 +164,7 @@ class _PinnedAdapter(HTTPAdapter):
     def build_response(self, req: PreparedRequest, resp: BaseHTTPResponse) -> Response:
         """Keep what is read here, status and headers; the cookie and encoding work of requests costs 40 µs."""
         response = Response()
+        response.request = req  # the `responses` library, which vendor tests use, looks at it
         response.status_code = resp.status
         response.headers = resp.headers  # type: ignore[assignment]
         response.raw = resp
@@ -173,7 +179,8 @@ class Endpoint:
 
     def __init__(self, url: str, headers: Mapping[str, str], *, connections: int) -> None:
         parts = urlsplit(url)
-        self._url = url
+        origin = url[: len(f"{parts.scheme}://{parts.netloc}")]  # as it is spelled: `HTTP://` is a scheme too
+        self._url = url if parts.path else f"{origin}/{url[len(origin) :]}"
         self._headers = CaseInsensitiveDict({**_HEADERS, **headers})
         host, port = parts.hostname or "", parts.port
         pool: HTTPConnectionPool = (
@@ -181,7 +188,7 @@ class Endpoint:
             if parts.scheme == "https"
             else _Pool(host, port, maxsize=connections)
         )
-        self._adapter = _PinnedAdapter(pool, f"{parts.scheme}://{parts.netloc}")
+        self._adapter = _PinnedAdapter(pool, origin)
 
     def get_json(self, parameters: Mapping[str, str], *, deadline: float) -> Any:
         """GET with a query string; give the parsed body. Raises SourceError."""
@@ -213,6 +220,7 @@ class Endpoint:
         except (RequestException, HTTPError, OSError, ValueError) as error:
             # The error's text may hold the URL and so the query: it goes no further than here.
             raise _failure(error) from None
+        _call.answered = True
         with response.raw:
             _check_status(response)
             try:
@@ -244,7 +252,7 @@ def _failure(error: Exception) -> SourceError:
     """Put a failed call into a word of the closed vocabulary."""
     if isinstance(error, _TooLargeError):
         return SourceError("response too large")
-    if time.monotonic() >= _call.deadline - _CLOCK_SLACK:
+    if isinstance(error, RequestTimeout) or time.monotonic() >= _call.deadline - _CLOCK_SLACK:
         return SourceError("timeout", sent=_call.sent, counts=True)
     if _call.answered:
         return SourceError("bad response")
@@ -269,7 +277,7 @@ def _seconds(retry_after: str) -> float | None:
         return float(text[:9]) or None
     try:
         moment = parsedate_to_datetime(text)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     left = (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
     return left if left > 0 else None
@@ -296,8 +304,8 @@ def _read(raw: BaseHTTPResponse) -> bytes:
         room -= len(piece)
         if room <= 0:
             raise _TooLargeError
-    if inflate and not inflate.eof:
-        raise ValueError("cut inside the compressed body")
+    if inflate and (not inflate.eof or inflate.unused_data):
+        raise ValueError("a compressed body that is cut, or bytes after it")
     return b"".join(pieces)
 
 

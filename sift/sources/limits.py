@@ -24,7 +24,7 @@ def fit(name: str, query: str, *, characters: int, words: int | None = None) -> 
         notes += (f"{name}: query cut to {characters} characters",)
     if notes and cut.count('"') % 2 and query.count('"') > cut.count('"'):
         before, _, after = cut.rpartition('"')
-        cut = (before + after).strip()
+        cut = (before + after).strip() or cut  # an empty query is one that vendors refuse
     return cut, notes
 
 

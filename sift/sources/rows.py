@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from sift.errors import SourceError
@@ -20,33 +19,19 @@ def rows_of(body: Any, *path: str) -> list[dict[str, Any]]:
     return [row for row in body if isinstance(row, dict)]
 
 
-def raw_hit(url: Any, title: str, texts: Iterable[Any], score: float = 0.0, published_date: Any = "") -> RawHit | None:
+def raw_hit(url: Any, title: Any, texts: Any, score: Any = 0.0, published_date: Any = "") -> RawHit | None:
     """Make a hit of a row's fields; None when its URL is no usable http(s) URL."""
-    address = read_url(url) if isinstance(url, str) else None
-    if address is None:
+    if not isinstance(url, str) or (address := read_url(url)) is None:
         return None
-    return RawHit(
-        url,
-        address.key,
-        address.host,
-        title,
-        tuple([text for text in texts if isinstance(text, str)]),
-        score,
-        published_date if isinstance(published_date, str) else "",
-    )
-
-
-def text_of(value: Any) -> str:
-    """Give a string as it is, anything else as ""."""
-    return value if isinstance(value, str) else ""
+    key, host = address
+    return RawHit(url, key, host, title, texts, score_of(score) or 0.0, published_date)
 
 
 def score_of(value: Any) -> float | None:
     """Give a finite number as a float; None for anything else. A JSON boolean is no number."""
-    if type(value) not in (int, float):
-        return None
-    try:
-        number = float(value)
-    except OverflowError:
-        return None
-    return number if math.isfinite(number) else None
+    if type(value) is int:
+        try:
+            value = float(value)
+        except OverflowError:
+            return None
+    return value if type(value) is float and math.isfinite(value) else None

@@ -9,10 +9,10 @@ from sift.config import SourceConfig
 from sift.errors import SourceError
 from sift.search.model import Filter, SourceOut, not_applied
 from sift.sources.http import Endpoint
-from sift.sources.rows import raw_hit, rows_of, score_of, text_of
+from sift.sources.rows import raw_hit, rows_of
 
 MAX_SITES = 3
-_QUOTED = re.compile(r'"[^"]*"?')
+_QUOTED = re.compile(r'"[^"]*"')
 _COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # \s is what SearXNG splits at too
 
 
@@ -57,7 +57,7 @@ def notes(query: str, filter: Filter) -> tuple[str, ...]:
     }
     return not_applied(
         Searxng.name,
-        **{
+        {
             "include_domains_mode=prefer": filter.prefers,
             "start_date/end_date": filter.dated,
             "min_score": filter.min_score > 0,
@@ -67,19 +67,11 @@ def notes(query: str, filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     """Read an answer. Raises SourceError when it is none, or when no engine answered."""
-    hits = tuple(
-        hit
+    rows = [
+        raw_hit(row.get("url"), row.get("title"), (row.get("content"),), row.get("score"), row.get("publishedDate"))
         for row in rows_of(body, "results")
-        if (
-            hit := raw_hit(
-                row.get("url"),
-                text_of(row.get("title")),
-                (row.get("content"),),
-                score_of(row.get("score")) or 0.0,
-                row.get("publishedDate"),
-            )
-        )
-    )
+    ]
+    hits = tuple([hit for hit in rows if hit])
     unresponsive = body.get("unresponsive_engines")
     silent = len(unresponsive) if isinstance(unresponsive, list) else 0
     if silent and not hits:  # blocked engines must not look like "nothing found" (B089, B123)

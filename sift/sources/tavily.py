@@ -8,7 +8,7 @@ from sift.config import SourceConfig
 from sift.search.model import Filter, SourceOut
 from sift.sources.http import Endpoint
 from sift.sources.limits import fit, too_long
-from sift.sources.rows import raw_hit, rows_of, score_of, text_of
+from sift.sources.rows import raw_hit, rows_of
 
 MAX_CHARACTERS = 400
 MAX_CREDITS = 1_000_000  # more is no price, and must fit into the ledger
@@ -83,16 +83,14 @@ def notes(filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, min_score: float = 0.0, notes: tuple[str, ...] = ()) -> SourceOut:
     """Read an answer; the generated answer and all extras stay behind. Raises SourceError when it is none."""
-    usable = []
-    for row in rows_of(body, "results"):
-        score = score_of(row.get("score"))
-        hit = raw_hit(
-            row.get("url"), text_of(row.get("title")), (row.get("content"),), score or 0.0, row.get("published_date")
-        )
-        if hit:
-            usable.append((hit, score))
-    kept = tuple(hit for hit, score in usable if not min_score or (score is not None and score >= min_score))
-    return SourceOut(hits=kept, found=len(usable), notes=notes, credits=_credits(body))
+    rows = [
+        raw_hit(row.get("url"), row.get("title"), (row.get("content"),), row.get("score"), row.get("published_date"))
+        for row in rows_of(body, "results")
+    ]
+    hits = tuple([hit for hit in rows if hit])
+    # A hit without a score has 0.0, which no min_score lets through.
+    kept = tuple([hit for hit in hits if hit.score >= min_score]) if min_score else hits
+    return SourceOut(hits=kept, found=len(hits), notes=notes, credits=_credits(body))
 
 
 def _credits(body: dict[str, Any]) -> int:

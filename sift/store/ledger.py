@@ -50,6 +50,7 @@ class SqliteLedger:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._pid = 0
+        self._inherited: list[sqlite3.Connection] = []
 
     def left(self, name: str) -> int | None:
         """Give the credits left today; None without a cap. Raises LedgerError."""
@@ -87,8 +88,8 @@ class SqliteLedger:
         if not self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
             raise LedgerError
         try:
-            db = self._open()
-            db.execute(f"PRAGMA busy_timeout = {max(1, int((deadline - time.monotonic()) * 1000))}")
+            db = self._open(deadline)
+            db.execute(f"PRAGMA busy_timeout = {_milliseconds(deadline)}")
             return statement(db)
         except (sqlite3.Error, OSError) as error:
             self._close()  # a repaired file is read anew
@@ -96,22 +97,31 @@ class SqliteLedger:
         finally:
             self._lock.release()
 
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None or self._pid != os.getpid():
-            # After a fork the parent's connection is dropped without closing it: closing would touch its locks.
+    def _open(self, deadline: float) -> sqlite3.Connection:
+        if self._connection is not None and self._pid != os.getpid():
+            # After a fork the parent's connection is kept but not used: even closing it would touch its locks.
+            self._inherited.append(self._connection)
+            self._connection = None
+        if self._connection is None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            db = sqlite3.connect(self._path, timeout=1.0, isolation_level=None, check_same_thread=False)
+            wait = _milliseconds(deadline) / 1000
+            db = sqlite3.connect(self._path, timeout=wait, isolation_level=None, check_same_thread=False)
+            self._connection, self._pid = db, os.getpid()
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
             db.execute(_SCHEMA)
-            self._connection, self._pid = db, os.getpid()
         return self._connection
 
     def _close(self) -> None:
-        if self._connection is not None and self._pid == os.getpid():
+        if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()
-        self._connection = None
+            self._connection = None
 
     def _day(self) -> str:
         return datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%d")
+
+
+def _milliseconds(deadline: float) -> int:
+    """Give the time left as SQLite takes it."""
+    return max(1, int((deadline - time.monotonic()) * 1000))
