@@ -1,0 +1,131 @@
+"""The processes of a run: starting them, waiting for them, ending them, and reading their use of CPU and memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Process:
+    """Run a command in a group of its own until the `with` block ends; its output goes to a file."""
+
+    def __init__(self, name: str, command: Sequence[str], environ: Mapping[str, str], log: Path, port: int) -> None:
+        self.name = name
+        self.port = port
+        self.log = log
+        self._command = list(command)
+        self._environ = dict(environ)
+
+    def __enter__(self) -> Process:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self._command, cwd=ROOT, env=self._environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                start_new_session=True,
+            )  # fmt: skip
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for sig in (signal.SIGTERM, signal.SIGKILL):
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, sig)
+                try:
+                    self.process.wait(3)
+                except subprocess.TimeoutExpired:
+                    continue
+
+    @property
+    def pid(self) -> int:
+        """The process started; gunicorn's master where it is gunicorn."""
+        return self.process.pid
+
+    @property
+    def worker(self) -> int:
+        """The first child, gunicorn's worker; the process itself when it has none."""
+        family = tree(self.pid)
+        return family[1] if len(family) > 1 else self.pid
+
+    def wait(self, seconds: float = 20.0) -> None:
+        """Wait until the port takes connections. Raises RuntimeError with the end of the log."""
+        end = time.monotonic() + seconds
+        while self.process.poll() is None and time.monotonic() < end:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.005)
+        raise RuntimeError(f"{self.name} did not start: {self.log.read_text(errors='replace')[-400:]}")
+
+
+def free_port() -> int:
+    """Find a port that is free now."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def tree(pid: int) -> list[int]:
+    """Give a process and all that descend from it."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (fields := _stat(int(entry.name))):
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    family = [pid]
+    for each in family:
+        family.extend(sorted(children.get(each, [])))
+    return family
+
+
+def cpu_seconds(pid: int) -> float:
+    """Give user and system time of a process tree; 0 for no process."""
+    stats = [_stat(each) for each in tree(pid)] if pid else []
+    return sum((int(fields[11]) + int(fields[12])) / _TICK for fields in stats if fields)
+
+
+class Meter:
+    """Measure what other programs take of the machine meanwhile."""
+
+    def __init__(self) -> None:
+        self._began, self._busy, self._own = time.monotonic(), _busy_seconds(), sum(os.times()[:4])
+
+    def cores_of_others(self) -> float:
+        """Give the mean number of cores that were busy with neither this process nor its ended children."""
+        own, busy = sum(os.times()[:4]) - self._own, _busy_seconds() - self._busy
+        return max(0.0, (busy - own) / (time.monotonic() - self._began))
+
+
+class Memory(NamedTuple):
+    """Hold the proportional set size of a process in MiB, and its number of threads."""
+
+    mib: float
+    threads: int
+
+
+def memory(pid: int) -> Memory:
+    """Read one process' memory: private pages, and its share of those it shares."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    found = re.search(r"^Pss:\s+(\d+) kB", rollup, re.MULTILINE)
+    return Memory(int(found[1]) / 1024 if found else 0.0, int(_stat(pid)[17]))
+
+
+def _busy_seconds() -> float:
+    user, nice, system, _, _, irq, softirq, *_ = Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
+    return sum(map(int, (user, nice, system, irq, softirq))) / _TICK
+
+
+def _stat(pid: int) -> list[str]:
+    """Give the fields behind the command's name, or nothing when the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []

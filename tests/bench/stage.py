@@ -1,0 +1,174 @@
+"""The stage of a run: loopback vendors, Sift and the yardsticks, each started when first needed, all under one command.
+
+Every web application runs as `gunicorn -c python:sift.gunicorn_conf APP`, with Sift's own settings: authentication by
+key, breakers, the ledger (with a cap it never meets), and a log that goes to a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sys
+import urllib.request
+from contextlib import ExitStack
+from functools import cached_property
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any
+
+from tests.bench.client import Target, always, get, post
+from tests.bench.processes import Process, free_port
+
+PATH = "/v1/search"
+THREADS = 64
+CACHED = {"query": "the same question again", "k": 8}
+_WHOLE = b'"sources_failed": [], "warnings": [], "cached": false'
+_numbers = count(secrets.randbelow(10**6) * 1000)
+
+
+class Stage:
+    """Hold what runs. Leaving the `with` block ends all of it."""
+
+    def __enter__(self) -> Stage:
+        self._stack = ExitStack()
+        self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="sift-bench-")))
+        self.token = self._make_key()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stack.close()
+
+    @cached_property
+    def vendors(self) -> Process:
+        """The loopback vendors."""
+        port = free_port()
+        command = [sys.executable, "-m", "tests.bench.vendors", str(port)]
+        process = Process("vendors", command, os.environ, self.folder / "vendors.log", port)
+        return self._started(process)
+
+    @cached_property
+    def sift(self) -> Process:
+        """Sift itself, with its cache."""
+        return self.service("sift", "wsgi:app")
+
+    @cached_property
+    def reference(self) -> Process:
+        """R."""
+        return self.service("reference", "tests.bench.reference:app")
+
+    @cached_property
+    def floor(self) -> Process:
+        """F, with the very bytes of Sift's cached answer."""
+        body = self.folder / "floor-body"
+        self.ask(self.sift, CACHED)
+        body.write_bytes(self.ask(self.sift, CACHED))
+        return self.service("floor", "tests.bench.floor:app", FLOOR_BODY=str(body))
+
+    def service(self, name: str, app: str, **settings: str) -> Process:
+        """Start a web application; it runs until the stage ends."""
+        process = self._started(self.prepared(name, app, **settings))
+        self.answer_once(process)
+        return process
+
+    def prepared(self, name: str, app: str, **settings: str) -> Process:
+        """Describe a web application's process without starting it."""
+        port = free_port()
+        command = [sys.executable, "-m", "gunicorn", "-c", "python:sift.gunicorn_conf", "-b", f"127.0.0.1:{port}", app]
+        return Process(name, command, self.environ(name) | settings, self.folder / f"{name}.log", port)
+
+    def environ(self, name: str) -> dict[str, str]:
+        """Give the settings of a service."""
+        base = f"http://127.0.0.1:{self.vendors.port}"
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.folder),
+            "SIFT_THREADS": str(THREADS),
+            "SIFT_STATE_DIR": str(self.folder / name),
+            "SIFT_KEYS_FILE": str(self.folder / "keys.json"),
+            "SIFT_SEARXNG_URL": f"{base}/searxng",
+            "SIFT_BRAVE_URL": f"{base}/brave/res/v1/llm/context",
+            "SIFT_BRAVE_API_KEY": "bench",
+            "SIFT_TAVILY_URL": f"{base}/tavily/search",
+            "SIFT_TAVILY_API_KEY": "bench",
+            "SIFT_TAVILY_DAILY_CAP": "900000000",
+        }
+
+    def answer_once(self, process: Process) -> None:
+        """Wait for a first good answer."""
+        self.ask(process, {"query": "warm up"})
+
+    def ask(self, process: Process, body: dict[str, Any]) -> bytes:
+        """Search once; any status but 200 raises."""
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        url = f"http://127.0.0.1:{process.port}{PATH}"
+        request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+        with _opener.open(request, timeout=20) as response:
+            answer: bytes = response.read()
+            return answer
+
+    def latency(self, searxng: float = 0, brave: float = 0, tavily: float = 0) -> None:
+        """Set how many milliseconds each vendor takes."""
+        self._vendors_say(f"set?searxng={searxng}&brave={brave}&tavily={tavily}")
+
+    def vendor_calls(self) -> int:
+        """Count the vendor calls so far."""
+        calls: int = self._vendors_say("calls")["calls"]
+        return calls
+
+    def cached(self, process: Process) -> Target:
+        """Ask for the same answer again and again; Sift must say that it comes from the cache."""
+        self.ask(process, CACHED)  # the first answer is not from the cache yet
+        request = always(post(PATH, CACHED, self.token))
+        return Target(process.name, process.port, request, b'"cached": true', process.pid)
+
+    def respelled(self, process: Process) -> Target:
+        """Ask for the same answer in bytes that were never sent before: blanks, one pattern a request."""
+        spellings = (f"{number:032b}".translate({48: " ", 49: "\n"}) for number in count())
+        requests = (post(PATH, CACHED, self.token, blanks=each) for each in spellings)
+        return self.cached(process)._replace(name="respelled", requests=requests)
+
+    def uncached(self, process: Process, *, queries: int = 1) -> Target:
+        """Ask something new each time; the answer must be whole, from all three sources."""
+        requests = (post(PATH, unique_query(queries), self.token) for _ in count())
+        expect = b'"cached":false' if process.name == "reference" else _WHOLE
+        return Target(f"{process.name} {queries}", process.port, requests, expect, process.pid)
+
+    def direct(self) -> Target:
+        """Ask the slowest vendor, Tavily, without anything in between."""
+        requests = (post("/tavily/search", unique_query()) for _ in count())
+        return Target("direct", self.vendors.port, requests)
+
+    def health(self, process: Process) -> Target:
+        """Ask whether a service is well."""
+        return Target("health", process.port, always(get("/healthz")))
+
+    def _started(self, process: Process) -> Process:
+        self._stack.enter_context(process)
+        process.wait()
+        return process
+
+    def _vendors_say(self, what: str) -> dict[str, Any]:
+        with _opener.open(f"http://127.0.0.1:{self.vendors.port}/bench/{what}", timeout=5) as response:
+            said: dict[str, Any] = json.load(response)
+            return said
+
+    def _make_key(self) -> str:
+        key_id, secret = "benchkey", secrets.token_urlsafe(32)
+        entry = {"id": key_id, "name": "bench", "class": "fleet", "created": "2026-01-01T00:00:00Z"}
+        path = self.folder / "keys.json"
+        path.touch(0o600)
+        path.write_text(json.dumps([entry | {"sha256": hashlib.sha256(secret.encode()).hexdigest()}]))
+        return f"sift_{key_id}_{secret}"
+
+
+def unique_query(queries: int = 1) -> dict[str, object]:
+    """Make a body that was never sent before."""
+    texts = [f"bench question number {next(_numbers)}" for _ in range(queries)]
+    return {"query": texts[0]} if queries == 1 else {"queries": texts}
+
+
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

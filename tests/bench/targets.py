@@ -1,0 +1,80 @@
+"""The targets, in the order of the table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+
+class Target(NamedTuple):
+    """Hold what one row must reach. stage: what the first stage asked for, where that was less.
+
+    goal: None where the row is only told.
+    """
+
+    name: str
+    label: str
+    sign: Literal[">=", "<="]
+    goal: float | None
+    stage: float | None = None
+    unit: str = "x"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Hold one measured number: its row, the spread over rounds, and what else is worth saying.
+
+    failed: why there is no number, or that an output differed. absent: what is not installed, which fails nothing.
+    """
+
+    name: str
+    value: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    failed: str = ""
+    absent: str = ""
+
+
+TARGETS = (
+    Target("cached-1", "cached hit against F, 1 connection", ">=", 0.95, 0.75),
+    Target("cached-16", "cached hit against F, 16 connections", ">=", 0.95, 0.75),
+    Target("respelled", "the same, each body in a spelling of its own", ">=", None),
+    Target("cpu", "CPU of an uncached 3-source query against R", "<=", 0.6),
+    Target("throughput", "uncached throughput against R, 16 connections", ">=", 1.6),
+    Target("added-p50", "added p50 over 200 ms, 60/s open loop", "<=", 4, 7, "ms"),
+    Target("added-p99", "added p99 over 200 ms, 60/s open loop", "<=", 10, None, "ms"),
+    Target("direct-p50", "added p50 over the direct call", "<=", 4, 7, "ms"),
+    Target("direct-p99", "added p99 over the direct call's p99", "<=", 10, None, "ms"),
+    Target("searx", "requests/s against searx, same upstreams", ">=", 20),
+    Target("searx-16", "the same, 16 connections", ">=", None),
+    Target("litellm", "requests/s against LiteLLM's search (1 source)", ">=", 4),
+    Target("litellm-16", "the same, 16 connections", ">=", None),
+    Target("burst-calls", "50 equal cold requests: vendor calls", "<=", 3, None, ""),
+    Target("burst-p50", "50 equal cold requests: p50 against one", "<=", 1.25),
+    Target("merge", "merge of 4 x 3 x 30 hits against urllib.parse", ">=", 8),
+    Target("queries", "CPU of four queries against one", "<=", 3.5),
+    Target("domains", "20+20 domains, part of an uncached request's CPU", "<=", 5, None, "%"),
+    Target("filter", "host filter, 20 domains against 1", "<=", 2),
+    Target("idle", "memory when idle, 1 worker and its master", "<=", 42, 45, "MiB"),
+    Target("thread", "memory a thread", "<=", 0.12, None, "MiB"),
+    Target("entry", "cache entry over its body", "<=", 1024, None, "B"),
+    Target("start", "start to first answer", "<=", 0.5, 0.6, "s"),
+    Target("expiry", "stall when 100,000 entries expire", "<=", 5, None, "ms"),
+)
+BY_NAME = {target.name: target for target in TARGETS}
+
+
+def mark(target: Target, finding: Finding) -> str:
+    """Say whether a number is good enough."""
+    if finding.failed:
+        return "FAILED"
+    if target.goal is None or finding.absent:
+        return ""
+    if _reaches(target, finding.value, target.goal):
+        return "pass"
+    return "stage 1" if target.stage is not None and _reaches(target, finding.value, target.stage) else "MISSED"
+
+
+def _reaches(target: Target, value: float, bound: float) -> bool:
+    return value >= bound if target.sign == ">=" else value <= bound
