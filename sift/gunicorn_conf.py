@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -66,3 +67,12 @@ proc_name = "sift"
 control_socket_disable = True
 # The worker's heartbeat file has no name and holds nothing; in memory it is no write to a disk either.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def post_worker_init(worker: Any) -> None:
+    """Leave Ctrl-C to the master, which tells its workers by another signal.
+
+    A terminal sends it to both, and a worker that gets the second signal inside gunicorn's handler of the first waits
+    for a lock that it holds itself, until the master kills it a minute later.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -41,6 +41,8 @@ class Repeats:
         try:
             caller = parts.identify(environ.get("HTTP_AUTHORIZATION"))  # before the body is read
             body = _read(environ, length)
+            if len(body) < length:
+                return None  # cut short, which is an error even where a whole object came
             reading = read_again(body)
         except SiftError:
             return None  # the application says what is wrong

@@ -48,11 +48,11 @@ class Breaker:
                 return
             was_trial, self._on_trial = self._on_trial, False
             self._row += counts
-            now = self._clock()
-            if retry_after is not None:
-                self._opened_until = now + min(retry_after, MAX_RETRY_AFTER)
-            elif was_trial or (counts and self._row >= self._failures):
-                self._opened_until = now + self._seconds
+            rest = min(retry_after or 0.0, MAX_RETRY_AFTER)
+            if was_trial or (counts and self._row >= self._failures):
+                rest = max(rest, self._seconds)
+            if rest:  # the longer of two rests holds: a late answer must not cut one short
+                self._opened_until = max(self._opened_until or 0.0, self._clock() + rest)
 
     def release(self) -> None:
         """Give back the place of a call that was not made."""

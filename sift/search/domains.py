@@ -35,12 +35,23 @@ def host_filter(filter: Filter) -> Callable[[str], bool] | None:
     return include
 
 
+def _as_host(domain: str) -> str:
+    return browser_host(domain) if domain.rpartition(".")[2][0].isdigit() else domain
+
+
 def _matcher(domains: tuple[str, ...]) -> Callable[[str], bool]:
-    # A set and one endswith() over a tuple: 20 domains cost what 1 does, 7 times less than a loop over them.
-    exact = frozenset(browser_host(domain) for domain in domains)
-    suffixes = tuple("." + domain for domain in domains)
+    """Match a host that is one of the domains or under one, by looking each parent up: 20 domains cost what 1 does."""
+    # An entry that is a number is an address, and a browser has one spelling for all of an address' spellings.
+    wanted = frozenset(map(_as_host, domains)) - {""}
 
     def matches(host: str) -> bool:
-        return bool(host) and (host in exact or (host.endswith(suffixes) and not is_address(host)))
+        if host in wanted:
+            return True
+        dot = host.find(".")
+        while dot >= 0:
+            if host[dot + 1 :] in wanted:
+                return not is_address(host)
+            dot = host.find(".", dot + 1)
+        return False
 
     return matches

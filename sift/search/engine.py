@@ -184,6 +184,9 @@ class Engine:
         name, breaker = call.source.name, self._breakers[call.source.name]
         if (wait := breaker.admit()) is not None:
             return _resting(wait)
+        if call.abandoned:  # reported as a timeout before it got going; a trial's place would be kept for ever
+            breaker.release()
+            return _resting(0.0)
         try:
             day = self._ledger.reserve(name, deadline=call.deadline)
         except LedgerError:

@@ -116,17 +116,20 @@ def _longest(snippets: Sequence[Any]) -> str:
     So the longest raw one is made plain first, and the others only as long as they could still win.
     """
     best, at = "", 0
-    paragraphs = [
-        [text for text in texts if isinstance(text, str)] for texts in snippets if isinstance(texts, list | tuple)
-    ]
-    raw = [sum(map(len, texts)) + 2 * max(0, len(texts) - 1) for texts in paragraphs]
+    raw = [_raw_length(texts) for texts in snippets]
     for index in sorted(range(len(raw)), key=raw.__getitem__, reverse=True):
-        if raw[index] < len(best) or (raw[index] == len(best) and index > at):
+        if raw[index] < len(best) or (raw[index] == len(best) and index >= at):
             break
-        text = "\n\n".join(filter(None, map(plain, paragraphs[index])))
+        text = "\n\n".join(filter(None, map(_plain, snippets[index])))
         if len(text) > len(best) or (len(text) == len(best) and index < at):
             best, at = text, index
     return best
+
+
+def _raw_length(texts: Any) -> int:
+    if not isinstance(texts, list | tuple):
+        return 0
+    return sum([len(text) + 2 for text in texts if isinstance(text, str)]) - 2
 
 
 def _sorted(scores: Ranking) -> Ranking:

@@ -107,9 +107,7 @@ class SqliteLedger:
             wait = _milliseconds(deadline) / 1000
             db = sqlite3.connect(self._path, timeout=wait, isolation_level=None, check_same_thread=False)
             self._connection, self._pid = db, os.getpid()
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
-            db.execute(_SCHEMA)
+            _prepare(db, deadline)
         return self._connection
 
     def _close(self) -> None:
@@ -120,6 +118,21 @@ class SqliteLedger:
 
     def _day(self) -> str:
         return datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%d")
+
+
+def _prepare(db: sqlite3.Connection, deadline: float) -> None:
+    """Bring a file, new or not, to the ledger's form."""
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute(_SCHEMA)
+            return
+        except sqlite3.OperationalError as error:
+            # Of two processes that prepare a new file at once SQLite refuses one, without waiting.
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.005)
 
 
 def _milliseconds(deadline: float) -> int:

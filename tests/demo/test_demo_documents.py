@@ -109,7 +109,8 @@ def test_description_loses_its_badges_and_keeps_its_text(tmp_path: Path) -> None
 
 def test_old_metadata_with_description_as_a_field_is_read(tmp_path: Path) -> None:
     """Contract §10: the descriptions of installed distributions, egg-info ones too."""
-    metadata = "Name: old\nHome-page: https://o.example/\nSummary: S\nDescription: First line\n        \n        Second line\nPlatform: any\n"
+    fields = "Name: old\nHome-page: https://o.example/\nSummary: S\nDescription: First line"
+    metadata = f"{fields}\n        \n        Second line\nPlatform: any\n"
     found = list(distribution_passages([distribution(tmp_path / "old.egg-info", metadata, "PKG-INFO")]))
     assert "Second line" in found[0].text
     assert "Platform" not in found[0].text

@@ -1,0 +1,256 @@
+"""Stand-ins for what the engine needs from outside: sources, clock, ledger, cache. All are safe between threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from sift.api.log import JsonLog
+from sift.api.services import Services
+from sift.auth.caller import LOCAL, Caller
+from sift.errors import UnauthorizedError
+from sift.search.engine import Answer, Engine
+from sift.search.model import CallerClass, Filter, RawHit, SearchRequest, SearchResult, SourceOut
+from sift.search.protocols import Cache, Ledger, LedgerError, Source
+from sift.search.urls import read_url
+
+DAY = "2026-09-29"
+NOON = 1_790_683_200.0  # 2026-09-29T12:00:00Z
+PATIENCE = 20.0
+"""Seconds that a test waits for another thread before it fails; nothing waits this long when all is well."""
+
+
+class Asked(NamedTuple):
+    """Hold one call of a source."""
+
+    query: str
+    k: int
+    filter: Filter
+    deadline: float
+
+
+Step = SourceOut | Exception | Callable[[], SourceOut]
+
+
+class FakeSource:
+    """Answer calls with the given steps, one after another; the last one is repeated.
+
+    A step is an answer, an error to raise, or a function that gives the answer. by_query: steps for certain queries.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *steps: Step,
+        by_query: Mapping[str, Step] | None = None,
+        timeout: float = PATIENCE,
+        reranked: bool = True,
+    ) -> None:
+        self.name = name
+        self.timeout = timeout
+        self.reranked = reranked
+        self.calls: list[Asked] = []
+        self._steps = list(steps)
+        self._by_query = dict(by_query or {})
+        self._lock = threading.Lock()
+
+    @property
+    def queries(self) -> list[str]:
+        """Give the queries asked, in order of arrival."""
+        return [call.query for call in self.calls]
+
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+        """Take the next step."""
+        with self._lock:
+            self.calls.append(Asked(query, k, filter, deadline))
+            step = self._by_query.get(query)
+            if step is None:
+                step = self._steps.pop(0) if len(self._steps) > 1 else self._steps[0]
+        if isinstance(step, Exception):
+            raise step
+        return step if isinstance(step, SourceOut) else step()
+
+
+class Gate:
+    """Be a step that waits until the test opens it; `entered` is set when the call has arrived."""
+
+    def __init__(self, then: SourceOut | Exception) -> None:
+        self.entered = threading.Event()
+        self._opened = threading.Event()
+        self._then = then
+
+    def open(self) -> None:
+        """Let the call go on."""
+        self._opened.set()
+
+    def __call__(self) -> SourceOut:
+        self.entered.set()
+        assert self._opened.wait(PATIENCE), "the test never opened the gate"
+        if isinstance(self._then, Exception):
+            raise self._then
+        return self._then
+
+
+class FakeClock:
+    """Show the time that a test has set."""
+
+    def __init__(self, now: float = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+    def tick(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds
+
+
+class FakeLedger:
+    """Count credits in memory; a source that is not in `left` has no cap.
+
+    is_broken: every access for a capped source fails.
+    rival: credits that another request takes just after each look at what is left.
+    """
+
+    def __init__(self, left: Mapping[str, int] | None = None, *, is_broken: bool = False, rival: int = 0) -> None:
+        self.credits = dict(left or {})
+        self.is_broken = is_broken
+        self.rival = rival
+        self.reserved: list[str] = []
+        self.settled: list[tuple[str, str, int]] = []
+        self.has_settled = threading.Event()
+        self._lock = threading.Lock()
+
+    def left(self, name: str) -> int | None:
+        """Give the credits left."""
+        if self.is_broken and name in self.credits:
+            raise LedgerError
+        with self._lock:
+            found = self.credits.get(name)
+            if found is not None:
+                self.credits[name] = max(0, found - self.rival)
+            return found
+
+    def reserve(self, name: str, *, deadline: float) -> str | None:
+        """Take one credit."""
+        if self.is_broken and name in self.credits:
+            raise LedgerError
+        with self._lock:
+            if name not in self.credits:
+                return ""
+            if self.credits[name] == 0:
+                return None
+            self.credits[name] -= 1
+            self.reserved.append(name)
+            return DAY
+
+    def settle(self, name: str, day: str, credits: int) -> None:
+        """Book what a call cost."""
+        with self._lock:
+            if day:
+                self.settled.append((name, day, credits))
+                self.credits[name] -= credits - 1
+        self.has_settled.set()
+
+
+class FakeCache:
+    """Keep everything for ever."""
+
+    def __init__(self) -> None:
+        self.answers: dict[bytes, SearchResult] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: bytes) -> SearchResult | None:
+        """Look up an answer."""
+        with self._lock:
+            return self.answers.get(key)
+
+    def put(self, key: bytes, result: SearchResult) -> None:
+        """Store an answer."""
+        with self._lock:
+            self.answers[key] = result
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+
+def raw(url: str, text: str = "Text.", *, title: str = "Title", score: float = 0.5, published_date: str = "") -> RawHit:
+    """Make a hit as a source gives it."""
+    address = read_url(url)
+    assert address is not None, url
+    key, host = address
+    return RawHit(url, key, host, title, (text,) if text else (), score, published_date)
+
+
+def out(*hits: RawHit | str, notes: tuple[str, ...] = (), found: int | None = None, **fields: Any) -> SourceOut:
+    """Make a source's answer from hits or bare URLs."""
+    made = tuple(raw(hit) if isinstance(hit, str) else hit for hit in hits)
+    return SourceOut(hits=made, found=len(made) if found is None else found, notes=notes, **fields)
+
+
+def engine_of(*sources: Source, cache: Cache | None = None, ledger: Ledger | None = None, **options: Any) -> Engine:
+    """Make an engine whose clocks stand still at noon."""
+    options = {"now": FakeClock(), "clock": FakeClock(0.0), "threads": 8, **options}
+    return Engine(
+        sources, FakeCache() if cache is None else cache, FakeLedger() if ledger is None else ledger, **options
+    )
+
+
+def ask(engine: Engine, *queries: str, caller_class: CallerClass = "fleet", **fields: Any) -> Answer:
+    """Search with the given queries and the fields of a SearchRequest."""
+    return engine.search(SearchRequest(queries or ("q",), **fields), caller_class)
+
+
+def urls(answer: Answer) -> list[str]:
+    """Give the URLs of an answer, in order."""
+    return [hit["url"] for hit in answer.result.hits()]
+
+
+def in_parallel(calls: int, call: Callable[[int], Any]) -> list[Any]:
+    """Run `call` in so many threads at once; give what each returned or raised."""
+    results: list[Any] = [None] * calls
+    start = threading.Barrier(calls)
+
+    def run(index: int) -> None:
+        start.wait(PATIENCE)
+        try:
+            results[index] = call(index)
+        except Exception as error:
+            results[index] = error
+
+    threads = [threading.Thread(target=run, args=(index,)) for index in range(calls)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE)
+        assert not thread.is_alive(), "a thread hangs"
+    return results
+
+
+def services_of(
+    engine: Engine,
+    *,
+    callers: Mapping[str, Caller] | None = None,
+    lines: list[bytes] | None = None,
+    notices: tuple[str, ...] = (),
+) -> Services:
+    """Make the services of an application. callers: by Authorization header; without them all are `local`."""
+
+    def identify(header: str | None) -> Caller:
+        if callers is None:
+            return LOCAL
+        caller = callers.get(header or "")
+        if caller is None:
+            raise UnauthorizedError
+        return caller
+
+    return Services(
+        engine=engine,
+        identify=identify,
+        refused=lambda peer: None,
+        log=JsonLog("debug", write=(lines if lines is not None else []).append),
+        spent=lambda: (0, 0),
+        since="2026-09-29T12:00:00Z",
+        notices=notices,
+    )

@@ -1,0 +1,14 @@
+"""How hard the property tests try: enough to find what breaks, little enough to run often."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# SIFT_TEST_EXAMPLES=10000 searches for longer. No limit by time: a loaded machine is not a failure.
+moderate = settings(
+    max_examples=int(os.environ.get("SIFT_TEST_EXAMPLES", "100")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)

@@ -1,0 +1,109 @@
+"""The layers: which part may import which, read from the source itself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EVERYTHING = frozenset({"*"})
+# What a part may import of Sift besides itself. A name with a dot allows that module only.
+MAY_IMPORT = {
+    "__init__": frozenset(),
+    "errors": frozenset(),
+    "config": frozenset({"errors"}),
+    "search": frozenset({"errors"}),
+    "store": frozenset({"search", "errors"}),
+    "auth": frozenset({"config", "errors", "search.model"}),
+    "sources": frozenset({"search", "config", "errors", "__init__"}),
+    "demo": frozenset({"errors"}),
+    "client": frozenset({"errors", "__init__"}),
+    "cli": frozenset({"client", "errors", "auth", "config", "__init__"}),
+    "api": frozenset({"search", "auth", "errors"}),
+    "__main__": frozenset({"cli"}),
+    "app": EVERYTHING,
+    "gunicorn_conf": EVERYTHING,
+}
+FLASK = {"api", "app"}
+REQUESTS = {"sift.sources.http", "sift.client"}
+VENDORS = ("searxng", "brave", "tavily")
+
+
+def _modules() -> Iterator[tuple[str, Path]]:
+    for path in sorted((ROOT / "sift").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 2 else parts), path
+
+
+MODULES = dict(_modules())
+PACKAGES = {name.rpartition(".")[0] for name in MODULES}
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    """Give the full names a module imports, those inside functions too."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively"
+            base = node.module or ""
+            # `from sift import demo` imports a part, `from sift import __version__` a name of the package itself.
+            below = {f"{base}.{alias.name}" for alias in node.names}
+            modules = below & (MODULES.keys() | PACKAGES)
+            found |= modules or {"sift.__init__" if base == "sift" else base}
+    return frozenset(found)
+
+
+def _part(module: str) -> str:
+    return module.split(".")[1]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_of_module_stay_within_the_table(module: str) -> None:
+    """Layout §2: data goes down once and comes up once; no part knows one above it."""
+    part = _part(module)
+    allowed = MAY_IMPORT[part] | {part}
+    for name in sorted(_imports(module)):
+        if name.split(".")[0] == "sift" and "*" not in allowed:
+            inside = name.removeprefix("sift.")
+            assert inside.split(".")[0] in allowed or inside in allowed, f"{module} imports {name}"
+
+
+def test_table_names_every_part_and_no_other() -> None:
+    """A new part must be given its place before it can be imported."""
+    assert {_part(module) for module in MODULES} == set(MAY_IMPORT)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_flask_is_imported_in_the_api_only(module: str) -> None:
+    """Nothing below the API knows HTTP: `search` and `sources` run in threads without a request (B136)."""
+    if _part(module) not in FLASK:
+        assert not {name.split(".")[0] for name in _imports(module)} & {"flask", "werkzeug"}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_requests_is_imported_by_the_two_clients_only(module: str) -> None:
+    """§14: no result page can be fetched inside search, as nothing there can send a request."""
+    if module not in REQUESTS:
+        assert not {name.split(".")[0] for name in _imports(module)} & {"requests", "urllib3"}
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if _part(module) == "search"])
+def test_search_names_no_vendor(module: str) -> None:
+    """The engine knows sources by their protocol: no `if name == …`, no vendor word at all."""
+    text = MODULES[module].read_text().lower()
+    assert not [vendor for vendor in VENDORS if vendor in text]
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module.startswith("sift.api.v2")])
+def test_v2_imports_nothing_of_v1(module: str) -> None:
+    """§1: `/v2/search` is frozen; it shares neither v1's envelope nor its schema."""
+    for name in _imports(module):
+        assert not name.startswith("sift.api.v1"), name
+        assert name != "sift.search.schema"
