@@ -1,0 +1,335 @@
+"""Who may call: every route but one, keys that come and go while it runs, and guesses that are slowed (contract §3)."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sift.app import create_app
+from sift.auth import keys as keys_module
+from sift.auth.keys import KeyFile, new_key, revoke
+from sift.auth.slowdown import FREE_FAILURES, Slowdown
+from sift.config import Config
+from sift.errors import UnauthorizedError
+from tests.faults.callers import exchange, head, parse
+from tests.faults.watch import wait_until
+from tests.service import ROOT, Reply, Service
+from tests.vendors import Vendors
+
+V1_REFUSAL = {"error": "unauthorized", "hint": ""}
+V2_REFUSAL = {"success": False, "error": "sift: missing or invalid API key", "details": ""}
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "BREW"]
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+class Guarded:
+    """Run a service with keys, and hold a token of each class."""
+
+    def __init__(self, place: Path, vendors: Vendors, **environ: str) -> None:
+        self.keys = place / "state" / "keys.json"
+        self.fleet = new_key(self.keys, "fleet-bot", "fleet", None, now())
+        self.restricted = new_key(self.keys, "restricted-bot", "restricted", None, now())
+        self.service = Service(place, {**vendors.environ, "SIFT_AUTH": "keys", **environ})
+        self.vendors = vendors
+
+    def search(self, authorization: str | None, query: str = "words") -> Reply:
+        """Search with an Authorization header."""
+        headers = {} if authorization is None else {"Authorization": authorization}
+        return self.service.post("/v1/search", {"query": query}, headers)
+
+    def sift(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the `sift` command of this environment on the service's key file."""
+        command = [sys.executable, "-m", "sift", *arguments]
+        return subprocess.run(
+            command, cwd=ROOT, env=self.service.environ, capture_output=True, text=True, timeout=60, check=False
+        )
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
+    """Run one service for all that only looks."""
+    with Vendors() as vendors:
+        # Seven threads are too few to give any to the waiting of refused attempts, so nothing is slowed here.
+        guarded = Guarded(tmp_path_factory.mktemp("access"), vendors, SIFT_THREADS="7")
+        with guarded.service:
+            yield guarded
+
+
+def rules(tmp_path: Path) -> set[str]:
+    """Give every path of the application's URL map."""
+    environ = {"SIFT_AUTH": "off", "SIFT_DEMO": "on", "SIFT_STATE_DIR": str(tmp_path)}
+    return {rule.rule for rule in create_app(Config.from_env(environ)).url_map.iter_rules()}
+
+
+def test_every_route_but_healthz_needs_a_key(guarded: Guarded, tmp_path: Path) -> None:
+    """Contract §3: the URL map walked with every method: 401 in the version's form, and no vendor is asked."""
+    paths = rules(tmp_path)
+    assert {"/healthz", "/v1/search", "/v1/status", "/v2/search"} <= paths
+    unknown = [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v2/x",
+        "/static/x",
+        "/healthz/",
+        "/healthz/x",
+        "//healthz",
+        "/v1/../healthz",
+        "/HEALTHZ",
+    ]
+    for path in [*sorted(paths - {"/healthz"}), *unknown]:
+        for method in METHODS:
+            answer = parse(exchange(guarded.service, head(path, "Content-Length: 0", method=method)))
+            assert (path, method, answer.status) == (path, method, 401)
+            assert answer.headers["www-authenticate"] == 'Bearer realm="sift"'
+            if method != "HEAD":
+                assert answer.json() == (V2_REFUSAL if path.startswith("/v2/") else V1_REFUSAL)
+    for method in METHODS:
+        answer = parse(exchange(guarded.service, head("/healthz", method=method)))
+        assert answer.status == (200 if method in ("GET", "HEAD") else 405)
+    assert guarded.vendors.seen == []
+
+
+WRONG = {
+    "none": None,
+    "empty": "",
+    "scheme alone": "Bearer",
+    "scheme and blanks": "Bearer   ",
+    "no scheme": "{token}",
+    "glued": "Bearer{token}",
+    "other scheme": "Basic {token}",
+    "other scheme first": "Basic Bearer {token}",
+    "twice": "Bearer {token}, Bearer {token}",
+    "upper case": "Bearer {upper}",
+    "one letter off": "Bearer {token}x",
+    "cut": "Bearer {cut}",
+    "unknown id": "Bearer sift_aaaaaaaa_{secret}",
+    "no secret": "Bearer sift_{id}_",
+    "other one's secret": "Bearer sift_{other}_{secret}",
+    "not ASCII": "Bearer caf\xe9",
+    "secret not ASCII": "Bearer sift_{id}_caf\xe9",
+    "full-width": "Bearer sift_{id}_\xef\xbc\xa1",
+    "quoted": 'Bearer "{token}"',
+    "inner tab": "Bearer sift_{id}\t{secret}",
+    "long": "Bearer " + "a" * 7000,
+}
+
+
+@pytest.mark.parametrize("authorization", WRONG.values(), ids=WRONG)
+def test_wrong_authorization_is_the_same_401(guarded: Guarded, authorization: str | None) -> None:
+    """B200, B206, contract §3: missing, malformed and unknown alike; never a 500."""
+    token = guarded.fleet
+    filled = authorization and authorization.replace("{token}", token).replace("{upper}", token.upper()).replace(
+        "{cut}", token[:-1]
+    ).replace("{secret}", token[14:]).replace("{id}", token[5:13]).replace("{other}", guarded.restricted[5:13])
+    answer = guarded.search(filled)
+    assert (answer.status, answer.json()) == (401, V1_REFUSAL)
+
+
+@pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER   {}", "bEaReR\t{}", "Bearer {}  "])
+def test_scheme_is_case_blind_and_blanks_are_free(guarded: Guarded, form: str) -> None:
+    """B205, B206: any case of the scheme, any blanks."""
+    assert guarded.search(form.format(guarded.fleet)).status == 200
+
+
+def test_key_is_asked_before_the_body_is_read(guarded: Guarded) -> None:
+    """Contract §3: a client without a key learns so although its body never comes."""
+    data = head("/v1/search", "Content-Length: 60000")
+    assert parse(exchange(guarded.service, data, half_close=True)).status == 401
+
+
+def test_class_comes_from_the_key_alone(guarded: Guarded) -> None:
+    """B085, B086: no header and no field makes a restricted caller a fleet one."""
+    headers = {
+        **bearer(guarded.restricted),
+        "X-Caller-Class": "fleet",
+        "X-Sift-Class": "fleet",
+        "Cookie": "class=fleet",
+    }
+    answer = guarded.service.get("/v1/status?class=fleet&caller_class=fleet", headers)
+    assert (answer.status, answer.json()) == (403, {"error": "forbidden", "hint": "class"})
+    assert guarded.service.get("/v1/status", bearer(guarded.fleet)).status == 200
+    body = {"query": "class words", "caller_class": "fleet"}
+    assert guarded.service.post("/v1/search", body, bearer(guarded.fleet)).json()["cached"] is False
+    assert guarded.service.post("/v1/search", body, headers).json()["cached"] is False  # B084: an entry a class
+    assert guarded.service.post("/v1/search", body, headers).json()["cached"] is True
+
+
+def test_secrets_are_compared_in_constant_time(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B208, contract §3: one compare_digest on bytes of equal length for each attempt, known or not."""
+    compared: list[tuple[Any, Any]] = []
+    real = keys_module.hmac.compare_digest
+
+    def spy(one: Any, other: Any) -> bool:
+        compared.append((one, other))
+        return real(one, other)
+
+    monkeypatch.setattr(keys_module.hmac, "compare_digest", spy)
+    keys = KeyFile(guarded.keys)
+    keys.check()
+    assert keys.identify(f"Bearer {guarded.fleet}").name == "fleet-bot"
+    for wrong in (f"Bearer {guarded.fleet[:-1]}", f"Bearer sift_aaaaaaaa_{guarded.fleet[14:]}", "Bearer x", None):
+        with pytest.raises(UnauthorizedError):
+            keys.identify(wrong)
+    assert len(compared) == 5
+    assert {(type(one), len(one), type(other), len(other)) for one, other in compared} == {(bytes, 32, bytes, 32)}
+    tree = ast.parse((ROOT / "sift/auth/keys.py").read_text(encoding="utf-8"))
+    plain = [node for node in ast.walk(tree) if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq)]
+    compares = [ast.unparse(node) for node in plain]
+    assert not [text for text in compares if "digest" in text or "secret" in text]
+
+
+# --- keys that change while it runs --------------------------------------------------------------------------------
+
+
+def test_keys_are_rotated_revoked_and_expire_while_it_runs(vendors: Vendors, tmp_path: Path) -> None:
+    """Contract §3: `sift key` makes, lists and revokes; the running service follows at its next request."""
+    guarded = Guarded(tmp_path, vendors)
+    with guarded.service:
+        made = guarded.sift("key", "new", "--name", "fleet-bot", "--class", "fleet", "--expires", "90d")
+        assert made.returncode == 0
+        token = made.stdout.strip()
+        assert guarded.search(f"Bearer {token}").status == 200
+        assert guarded.search(f"Bearer {guarded.fleet}").status == 200  # both names of one caller, while it rotates
+        assert guarded.sift("key", "revoke", guarded.fleet[5:13]).returncode == 0
+        assert guarded.search(f"Bearer {guarded.fleet}").status == 401
+        assert guarded.search(f"Bearer {token}").status == 200
+        assert guarded.fleet[5:13] in guarded.sift("key", "list").stdout
+        for key in (token, guarded.restricted):
+            revoke(guarded.keys, key[5:13])
+        assert guarded.search(f"Bearer {token}").status == 401
+        assert guarded.service.get("/healthz").status == 200
+        entries = json.loads(guarded.keys.read_text())
+        del entries[1]["disabled"]
+        replace(guarded.keys, json.dumps(entries).encode())
+        assert guarded.search(f"Bearer {guarded.restricted}").status == 200
+        entries[1]["expires"] = "2026-01-01T00:00:00Z"
+        replace(guarded.keys, json.dumps(entries).encode())
+        expired = guarded.search(f"Bearer {guarded.restricted}")
+        assert (expired.status, expired.json()) == (401, V1_REFUSAL)
+    assert guarded.keys.stat().st_mode & 0o777 == 0o600
+
+
+def replace(path: Path, content: bytes, mode: int = 0o600) -> None:
+    """Replace a file in one step."""
+    draft = path.with_suffix(".draft")
+    draft.write_bytes(content)
+    draft.chmod(mode)
+    draft.replace(path)
+
+
+DAMAGES = {
+    "cut": (b'[{"id": "abc', 0o600),
+    "empty": (b"", 0o600),
+    "no list": (b"{}", 0o600),
+    "readable by all": (b"[]", 0o644),
+    "not text": (bytes(range(256)), 0o600),
+    "deep": (b"[" * 100_000, 0o600),
+}
+
+
+@pytest.mark.parametrize(("content", "mode"), DAMAGES.values(), ids=DAMAGES)
+def test_broken_key_file_keeps_the_old_keys_and_says_so(guarded: Guarded, content: bytes, mode: int) -> None:
+    """Contract §3: while the new file is broken the old keys hold, and one line tells; the next good one counts."""
+    good = guarded.keys.read_bytes()
+    before = guarded.service.log().count(b"key file cannot be used")
+    replace(guarded.keys, content, mode)
+    assert [guarded.search(f"Bearer {guarded.fleet}").status for _ in range(3)] == [200] * 3
+    assert guarded.search("Bearer sift_aaaaaaaa_" + "s" * 43).status == 401
+    assert guarded.service.log().count(b"key file cannot be used") == before + 1
+    replace(guarded.keys, good)
+    assert guarded.search(f"Bearer {guarded.restricted}").status == 200
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o620])
+def test_wide_key_file_stops_the_start(vendors: Vendors, tmp_path: Path, mode: int) -> None:
+    """Contract §3, §2: anything wider than 0600 stops all of gunicorn at once, with a code that is not zero."""
+    guarded = Guarded(tmp_path, vendors)
+    guarded.keys.chmod(mode)
+    refuse(guarded.service, "SIFT_KEYS_FILE")
+
+
+@pytest.mark.parametrize("content", [None, b"[]"], ids=["absent", "no key"])
+def test_no_usable_key_stops_the_start(vendors: Vendors, tmp_path: Path, content: bytes | None) -> None:
+    """B202, B204: without a key nobody gets in, by accident or otherwise; the command that makes one is named."""
+    guarded = Guarded(tmp_path, vendors)
+    guarded.keys.unlink()
+    if content is not None:
+        replace(guarded.keys, content)
+    assert "sift key new" in refuse(guarded.service, "SIFT_KEYS_FILE")
+
+
+def refuse(service: Service, word: str) -> str:
+    """Start a service that must refuse; give what it said."""
+    with pytest.raises(RuntimeError, match=word) as refusal:
+        service.start()
+    assert service.process is not None
+    assert wait_until(lambda: service.process is not None and service.process.poll() is not None)
+    assert service.stop() != 0
+    assert "Traceback" not in str(refusal.value)
+    return str(refusal.value)
+
+
+# --- guesses -------------------------------------------------------------------------------------------------------
+
+
+def test_guesses_are_slowed_and_nobody_else(vendors: Vendors, tmp_path: Path) -> None:
+    """Contract §3: one address, as behind a proxy: guesses wait, up to a share of the threads; good keys never do."""
+    guarded = Guarded(tmp_path, vendors, SIFT_THREADS="8")
+    with guarded.service, ThreadPoolExecutor(24) as pool:
+        for _ in range(FREE_FAILURES + 4):
+            assert guarded.search("Bearer x").status == 401
+        started = time.monotonic()
+        assert guarded.search("Bearer x").status == 401
+        assert time.monotonic() - started >= 0.5  # slowed: 0.1 s, doubling to 1 s
+        guesses = [pool.submit(guarded.search, "Bearer x") for _ in range(160)]
+        started = time.monotonic()
+        for number in range(20):
+            assert guarded.search(f"Bearer {guarded.fleet}", f"words {number}").status == 200
+        assert time.monotonic() - started < 10
+        assert {guess.result().status for guess in guesses} == {401}
+
+
+def test_slowdown_waits_by_the_address_and_forgets() -> None:
+    """Contract §3: nothing at first, then doubling to a second; per address; forgotten after a minute."""
+    waits: list[float] = []
+    clock = [0.0]
+    slowdown = Slowdown(16, sleep=waits.append, clock=lambda: clock[0])
+    for _ in range(FREE_FAILURES + 6):
+        slowdown.refused("192.0.2.1")
+    assert waits == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
+    slowdown.refused("192.0.2.2")
+    assert len(waits) == 6
+    clock[0] = 61.0
+    slowdown.refused("192.0.2.1")
+    assert len(waits) == 6
+
+
+def test_slowdown_bounds_what_it_remembers_and_holds() -> None:
+    """Contract §3: a hundred thousand addresses cost a bounded memory; a small worker gives no thread away."""
+    waits: list[float] = []
+    slowdown = Slowdown(8, sleep=waits.append, clock=lambda: 0.0)
+    for number in range(100_000):
+        slowdown.refused(f"address {number}")
+    assert len(slowdown._failures) <= 4096
+    small = Slowdown(4, sleep=waits.append, clock=lambda: 0.0)
+    for _ in range(50):
+        small.refused("192.0.2.1")
+    assert waits == []

@@ -1,0 +1,107 @@
+"""The breaker on a running service: a dead vendor costs its timeout a few times, then nothing (contract §8)."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults.behaviours import CHUNKED, after, chunk, own_url, raw, silent
+from tests.faults.test_vendors import TIMEOUT, settings, urls
+from tests.faults.watch import wait_until
+from tests.service import Service
+from tests.vendors import NAMES, Behaviour, Vendors, reply
+
+DEAD = {
+    "searxng": (silent, "timeout"),
+    "brave_llm": (reply(b"<html>", 500), "http 500"),
+    "tavily": (raw(), "unreachable"),
+}
+SKIPPED = "skipped after repeated failures"
+
+
+@pytest.mark.parametrize("vendor", NAMES)
+def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
+    vendors: Vendors, tmp_path: Path, vendor: str
+) -> None:
+    """Contract §8: three failures, then skipped at once; one trial a second; used again as soon as it answers."""
+    behaviour, word = DEAD[vendor]
+    vendors.behaviour[vendor] = behaviour
+    healthy = {own_url(name) for name in NAMES if name != vendor}
+    with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="1")) as service:
+        answers = [service.search(f"failing {n}") for n in range(3)]
+        assert [answer["warnings"] for answer in answers] == [[f"{vendor}: {word}"]] * 3
+        started = time.monotonic()
+        answer = service.search("skipped")
+        assert time.monotonic() - started < TIMEOUT
+        assert answer["warnings"] == [f"{vendor}: {SKIPPED}"]
+        assert vendor not in answer["sources_ok"] + answer["sources_failed"]
+        assert service.search("skipped")["cached"] is True  # such answers may be kept, under a key of their own
+        assert all(healthy <= urls(answer) for answer in [*answers, answer])
+        assert len(vendors.calls(vendor)) == 3
+        number = iter(range(10**6))
+        assert wait_until(lambda: f"{vendor}: {word}" in service.search(f"trial {next(number)}")["warnings"])
+        assert service.search("after a failed trial")["warnings"] == [f"{vendor}: {SKIPPED}"]
+        assert len(vendors.calls(vendor)) == 4
+        vendors.restore()
+        assert wait_until(lambda: service.search(f"back {next(number)}")["warnings"] == [])
+        assert own_url(vendor) in urls(service.search("skipped"))  # never hidden by what was kept without it
+
+
+def test_refusals_and_bad_answers_do_not_open_it(vendors: Vendors, tmp_path: Path) -> None:
+    """Contract §8: 4xx, redirects and bad bodies neither count nor reset the row."""
+    odd = [reply(b"", 403), reply(b"", 302), reply(b"[]"), reply(b"", 404), reply(b"", 422), reply(b"<html>")]
+    with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")) as service:
+
+        def ask(number: int, behaviour: Behaviour) -> Any:
+            vendors.behaviour["searxng"] = behaviour
+            return service.search(f"words {number}")["warnings"]
+
+        for number, behaviour in enumerate(odd):
+            assert SKIPPED not in ask(number, behaviour)[0]
+        failing = reply(b"", 503)
+        assert [ask(10 + n, each) for n, each in enumerate([failing, failing, *odd, failing])][-1] == [
+            "searxng: http 503"
+        ]
+        assert ask(30, failing) == [f"searxng: {SKIPPED}"]
+
+
+def test_retry_after_opens_it_at_once(vendors: Vendors, tmp_path: Path) -> None:
+    """Contract §8, B114: one 429 or 503 with `Retry-After` is enough, and its time is kept."""
+    vendors.behaviour["searxng"] = reply(b"", 503, [("Retry-After", "1")])
+    vendors.behaviour["brave_llm"] = reply(b"", 429, [("Retry-After", "2")])
+    with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="5", SIFT_BREAKER_SECONDS="60")) as service:
+        assert service.search("first")["warnings"] == ["searxng: http 503", "brave_llm: http 429"]
+        assert service.search("second")["warnings"] == [f"searxng: {SKIPPED}", f"brave_llm: {SKIPPED}"]
+        vendors.restore()
+        number = iter(range(10**6))
+        assert wait_until(lambda: service.search(f"back {next(number)}")["warnings"] == [f"brave_llm: {SKIPPED}"])
+        assert wait_until(lambda: service.search(f"back {next(number)}")["warnings"] == [])
+
+
+def test_no_source_left_says_when_to_come_back(vendors: Vendors, tmp_path: Path) -> None:
+    """Contract §8: all breakers open: 503 with `Retry-After`, and no vendor is asked."""
+    vendors.behaviour = dict.fromkeys(NAMES, reply(b"", 500))
+    with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="1", SIFT_BREAKER_SECONDS="20")) as service:
+        assert "retry-after" not in service.post("/v1/search", {"query": "a"}).headers
+        for path in ("/v1/search", "/v2/search"):
+            refused = service.post(path, {"query": "b"})
+            assert refused.status == 503
+            assert 1 <= int(refused.headers["retry-after"]) <= 20
+        assert len(vendors.seen) == 3
+
+
+@pytest.mark.parametrize(("failures", "requests"), [("5", 240), ("0", 36)], ids=["breaker", "no breaker"])
+def test_dripping_vendor_under_load_starves_nobody(
+    vendors: Vendors, tmp_path: Path, failures: str, requests: int
+) -> None:
+    """B096, B125, performance §3: the healthy sources' hits arrive in at least 99.5 % of the answers."""
+    vendors.behaviour["brave_llm"] = after(CHUNKED, chunk(b" "))
+    environ = settings(vendors, SIFT_BREAKER_FAILURES=failures, SIFT_BREAKER_SECONDS="1", SIFT_THREADS="16")
+    with Service(tmp_path, environ) as service, ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda n: service.search(f"words {n}"), range(requests)))
+    healthy = {own_url("searxng"), own_url("tavily")}
+    assert sum(healthy <= urls(answer) for answer in answers) >= 0.995 * requests

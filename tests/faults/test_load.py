@@ -1,0 +1,169 @@
+"""Load on a running service: bounded threads and memory, no answer but the contract's, nobody dropped at a stop."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.faults.behaviours import late, own_url, silent
+from tests.faults.test_vendors import settings, urls
+from tests.faults.watch import memory, threads, wait_until, worker, workers
+from tests.service import Reply, Service
+from tests.vendors import NAMES, Vendors
+
+CLIENTS = 64
+
+
+class Timed(NamedTuple):
+    """Hold an answer and the seconds it took."""
+
+    answer: Reply
+    seconds: float
+
+
+def timed(service: Service, query: str) -> Timed:
+    """Search, and measure."""
+    started = time.monotonic()
+    answer = service.post("/v1/search", {"query": query})
+    return Timed(answer, time.monotonic() - started)
+
+
+def p99(seconds: list[float]) -> float:
+    """Give the time that 99 of 100 stay under."""
+    return sorted(seconds)[max(0, int(len(seconds) * 0.99) - 1)]
+
+
+def test_64_clients_cold_and_warm_with_a_slow_and_a_dead_vendor(vendors: Vendors, tmp_path: Path) -> None:
+    """Contract §2, §8, B125, B127: only 200s, threads bounded, memory flat, p99 under timeout + 1.5 s."""
+    timeout = 3.0
+    vendors.behaviour["searxng"] = late(0.3)("searxng")
+    vendors.behaviour["brave_llm"] = silent
+    environ = settings(vendors, timeout, SIFT_BREAKER_FAILURES="5", SIFT_BREAKER_SECONDS="2", SIFT_THREADS=str(CLIENTS))
+    with Service(tmp_path, environ) as service, ThreadPoolExecutor(CLIENTS) as pool:
+        pid = worker(service)
+        list(pool.map(lambda n: timed(service, f"warm {n % 16}"), range(2 * CLIENTS)))
+        before, seen = memory(pid), []
+        for turn in range(3):
+            queries = [f"warm {n % 16}" if n % 2 else f"cold {turn} {n}" for n in range(4 * CLIENTS)]
+            seen += list(pool.map(lambda query: timed(service, query), queries))
+            assert threads(pid) <= 1 + CLIENTS * 4 + 2
+        assert {each.answer.status for each in seen} == {200}
+        assert p99([each.seconds for each in seen]) <= timeout + 1.5
+        assert all({own_url("searxng"), own_url("tavily")} <= urls(each.answer.json()) for each in seen)
+        assert memory(pid) - before < 40 << 20
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Vendors]]:
+    """Run one service for the tests that need nothing special."""
+    environ = {"SIFT_THREADS": "64"}
+    with (
+        Vendors() as vendors,
+        Service(tmp_path_factory.mktemp("shared"), settings(vendors, 5.0) | environ) as service,
+    ):
+        yield service, vendors
+
+
+@pytest.fixture
+def plain(shared: tuple[Service, Vendors]) -> tuple[Service, Vendors]:
+    """Give that service with vendors that behave, and nothing seen yet."""
+    shared[1].restore()
+    return shared
+
+
+def test_two_hundred_requests_on_one_kept_connection(plain: tuple[Service, Vendors]) -> None:
+    """B134, contract §11: a client that keeps its connection is never cut off, errors included."""
+    service, _ = plain
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
+    connection.connect()
+    first = connection.sock
+    for number in range(200):
+        body = b"broken" if number % 10 == 9 else json.dumps({"query": f"words {number % 7}"}).encode()
+        path = "/v1/unknown" if number % 10 == 8 else ("/v1/search", "/v2/search")[number % 2]
+        connection.request("POST", path, body)
+        response = connection.getresponse()
+        response.read()
+        assert response.status == {9: 400, 8: 404}.get(number % 10, 200)
+        assert connection.sock is first
+    connection.close()
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGHUP], ids=["stop", "reload"])
+def test_running_searches_are_answered_at_a_stop_and_at_a_reload(
+    vendors: Vendors, tmp_path: Path, stop: signal.Signals
+) -> None:
+    """B132, contract §11: a stop or reload answers what is running."""
+    vendors.behaviour["tavily"] = late(1.0)("tavily")
+    with Service(tmp_path, settings(vendors, 5.0)) as service, ThreadPoolExecutor(8) as pool:
+        old = worker(service)
+        running = [pool.submit(service.search, f"words {n}") for n in range(8)]
+        assert wait_until(lambda: len(vendors.calls("tavily")) == 8)
+        assert service.process is not None
+        service.process.send_signal(stop)
+        assert all(own_url("tavily") in urls(each.result()) for each in running)
+        if stop == signal.SIGTERM:
+            assert service.process.wait(20) == 0
+        else:
+            assert wait_until(lambda: workers(service) not in ([], [old]) and old not in workers(service), 10)
+            assert service.search("after")["warnings"] == []
+
+
+def test_reload_under_load_loses_no_request(plain: tuple[Service, Vendors]) -> None:
+    """B132, contract §11: two reloads while clients go on asking; each request is answered."""
+    service, _ = plain
+    over = threading.Event()
+    lost: list[str] = []
+    done: list[int] = []
+
+    def ask(client: int) -> None:
+        number = 0
+        while not over.is_set():
+            number += 1
+            try:
+                done.append(len(service.search(f"client {client} words {number}")["results"]))
+            except Exception as error:
+                lost.append(repr(error))
+
+    with ThreadPoolExecutor(4) as pool:
+        clients = [pool.submit(ask, n) for n in range(4)]
+        for _ in range(2):
+            old, count = workers(service), len(done)
+            assert service.process is not None
+            service.process.send_signal(signal.SIGHUP)
+            assert wait_until(lambda old=old: workers(service) and not set(old) & set(workers(service)), 15)
+            assert wait_until(lambda count=count: len(done) > count + 20, 15)
+        over.set()
+        for client in clients:
+            client.result()
+    assert lost == []
+    assert set(done) == {4}
+
+
+def test_fifty_equal_cold_requests_cost_three_calls(plain: tuple[Service, Vendors]) -> None:
+    """B094, contract §8: one call a source; the others wait, share, and say so."""
+    service, vendors = plain
+    vendors.behaviour = {name: late(0.5)(name) for name in NAMES}
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(lambda _: service.search("the same words"), range(50)))
+    assert [len(vendors.calls(name)) for name in NAMES] == [1, 1, 1]
+    assert sorted(answer["cached"] for answer in answers) == [False] + [True] * 49
+    assert len({json.dumps(answer["results"]) for answer in answers}) == 1
+
+
+def test_killed_worker_is_replaced(plain: tuple[Service, Vendors]) -> None:
+    """Contract §11: a worker that dies takes its own requests along and nothing else."""
+    service, _ = plain
+    old = worker(service)
+    os.kill(old, signal.SIGKILL)
+    assert wait_until(lambda: workers(service) not in ([], [old]), 10)
+    assert service.search("after a kill")["warnings"] == []

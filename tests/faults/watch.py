@@ -1,0 +1,66 @@
+"""Looking at a running service from outside: its workers, threads, sockets and memory, and waiting for a condition."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from tests.service import Service
+
+
+def workers(service: Service) -> list[int]:
+    """Give the process ids of gunicorn's workers."""
+    assert service.process is not None
+    pid = service.process.pid
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def worker(service: Service) -> int:
+    """Give the process id of the only worker."""
+    (pid,) = workers(service)
+    return pid
+
+
+def threads(pid: int) -> int:
+    """Count the threads of a process."""
+    return len(list(Path(f"/proc/{pid}/task").iterdir()))
+
+
+def sockets(pid: int) -> int:
+    """Count the sockets a process holds open."""
+    count = 0
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):  # closed meanwhile
+            count += str(entry.readlink()).startswith("socket:")
+    return count
+
+
+def memory(pid: int) -> int:
+    """Give the resident memory of a process in bytes."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
+
+
+def title(pid: int) -> bytes:
+    """Give the command line and the name of a process, as `ps` shows them."""
+    return Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/comm").read_bytes()
+
+
+def wait_until(holds: Callable[[], bool], within: float = 5.0) -> bool:
+    """Wait for a condition; tell whether it held in time."""
+    end = time.monotonic() + within
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,232 @@
+"""Keep a service under faults, hostile bodies, load, reloads and crashes; count what was tried, and what was broken.
+
+    python -m tests.soak [--minutes 3]
+
+Everything stays on 127.0.0.1. Ends with a summary, and with code 1 when any promise of docs/faults.md was broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.faults import test_money as money
+from tests.faults import test_vendors as matrix
+from tests.faults.behaviours import Stage, late, own_url, silent
+from tests.faults.callers import CONTENT_TYPES, bodies, check
+from tests.faults.test_load import p99, timed
+from tests.faults.watch import is_alive, memory, sockets, threads, wait_until, worker, workers
+from tests.service import Service
+from tests.vendors import Vendors
+
+MIB = 1 << 20
+FLAT = 48 * MIB  # what a process may grow between two looks at the same work
+BODIES = 5000
+CLIENTS = 64
+
+
+class Soak:
+    """Count what was tried, and hold what was broken."""
+
+    def __init__(self) -> None:
+        self.tried: Counter[str] = Counter()
+        self.most: Counter[str] = Counter()
+        self.broken: list[str] = []
+
+    def promise(self, holds: bool, what: str) -> None:
+        """Note a promise that was not kept."""
+        if not holds:
+            self.broken.append(what)
+
+    def summary(self) -> str:
+        """Say it all."""
+        rows = [*self.tried.items(), *((f"most {name}", value) for name, value in self.most.items())]
+        lines = [f"{name + ':':<34}{value:>9}" for name, value in rows]
+        lines += [f"broken: {what}" for what in self.broken[:50]]
+        return "\n".join([*lines, f"{'promises broken:':<34}{len(self.broken):>9}"])
+
+
+def faults(soak: Soak, place: Path, turn: int) -> None:
+    """Play the whole matrix of faults twice on one service; nothing may be left over or grow."""
+    with Vendors() as vendors, Service(place, matrix.settings(vendors, 1.0)) as service:
+        stage, pid, sizes = Stage(vendors), worker(service), []
+        for again in range(2):
+            for cells, at_once in ((matrix.LIGHT, 6), (matrix.HEAVY, 1)):
+                outcomes = matrix.play_all(service, stage, cells, 2 * turn + again, at_once=at_once)
+                for (name, vendor), outcome in outcomes.items():
+                    soak.tried["faults tried"] += 1
+                    try:
+                        matrix.check(matrix.FAULTS[name], vendor, outcome, 1.0)
+                    except AssertionError as error:
+                        soak.broken.append(f"fault {name!r} of {vendor}: {str(error).splitlines()[0]}")
+            sizes.append(memory(pid))
+            soak.promise(stage.busy == 0, "calls of faults go on after their answers")
+            soak.promise(threads(pid) <= 3 + 4 * matrix.THREADS, "threads are left over after faults")
+            soak.promise(sockets(pid) <= 3 * matrix.THREADS + 8, "sockets are left over after faults")
+        soak.promise(sizes[1] - sizes[0] < FLAT, f"memory grew by {(sizes[1] - sizes[0]) // MIB} MiB over the faults")
+        soak.most["MiB grown over faults"] = max(soak.most["MiB grown over faults"], (sizes[1] - sizes[0]) // MIB)
+        soak.promise(b"Traceback" not in service.log(), "a traceback was logged")
+        soak.promise(not service.records("source_error"), "a source met an internal error")
+
+
+def hostile(soak: Soak, place: Path, turn: int) -> None:
+    """Send thousands of bodies that nobody should send; memory stays flat."""
+    with Vendors() as vendors, Service(place, matrix.settings(vendors, 5.0)) as service:
+        pid = worker(service)
+
+        def send(count: int) -> None:
+            @seed(1000 * turn + count)
+            @settings(
+                max_examples=count,
+                deadline=None,
+                database=None,
+                phases=[Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            )
+            @given(st.sampled_from(["/v1/search", "/v2/search"]), bodies, st.sampled_from(CONTENT_TYPES))
+            def one(path: str, body: bytes, kind: str) -> None:
+                soak.tried["bodies tried"] += 1
+                check(path, service.request("POST", path, body, {"Content-Type": kind}))
+
+            try:
+                one()
+            except Exception as error:
+                soak.broken.append(f"a body: {type(error).__name__}: {str(error)[:300]}")
+
+        send(BODIES // 5)
+        before = memory(pid)
+        send(BODIES - BODIES // 5)
+        grown = memory(pid) - before
+        soak.most["MiB grown over bodies"] = max(soak.most["MiB grown over bodies"], grown // MIB)
+        soak.promise(grown < FLAT, f"memory grew by {grown // MIB} MiB over the bodies")
+        soak.promise(b"Traceback" not in service.log(), "a traceback was logged")
+        soak.promise(not service.records("internal_error"), "a body caused an internal error")
+
+
+def load(soak: Soak, place: Path, turn: int) -> None:
+    """Let 64 clients ask, cold and warm, one vendor slow and one dead."""
+    timeout = 1.0
+    with Vendors() as vendors, ThreadPoolExecutor(CLIENTS) as pool:
+        vendors.behaviour["searxng"] = late(0.3)("searxng")
+        vendors.behaviour["brave_llm"] = silent
+        environ = matrix.settings(
+            vendors, timeout, SIFT_BREAKER_FAILURES="5", SIFT_BREAKER_SECONDS="2", SIFT_THREADS=str(CLIENTS)
+        )
+        with Service(place, environ) as service:
+            pid, sizes = worker(service), []
+            for each in range(6):
+                queries = [f"warm {n % 32}" if n % 2 else f"cold {turn} {each} {n}" for n in range(6 * CLIENTS)]
+                seen = list(pool.map(lambda query: timed(service, query), queries))
+                soak.tried["requests under load"] += len(seen)
+                healthy = {own_url("searxng"), own_url("tavily")}
+                for answer, _ in seen:
+                    soak.promise(answer.status == 200, f"status {answer.status} under load")
+                    soak.promise(healthy <= matrix.urls(answer.json()), "a healthy source's hits were lost under load")
+                slowest = p99([seconds for _, seconds in seen])
+                soak.most["ms, p99 under load"] = max(soak.most["ms, p99 under load"], round(1000 * slowest))
+                soak.promise(slowest <= timeout + 1.5, f"p99 of {slowest:.2f} s")
+                soak.most["threads"] = max(soak.most["threads"], threads(pid))
+                soak.promise(threads(pid) <= 3 + 4 * CLIENTS, f"{threads(pid)} threads")
+                sizes.append(memory(pid))
+            soak.promise(sizes[-1] - sizes[2] < FLAT, f"memory grew by {(sizes[-1] - sizes[2]) // MIB} MiB under load")
+            grown = (sizes[-1] - sizes[2]) // MIB
+            soak.most["MiB grown under load"] = max(soak.most["MiB grown under load"], grown)
+
+
+def reloads(soak: Soak, place: Path, turn: int) -> None:
+    """Reload again and again while clients ask; none of their requests may be lost."""
+    over = threading.Event()
+    with Vendors() as vendors, ThreadPoolExecutor(8) as pool:
+        vendors.behaviour["tavily"] = late(0.2)("tavily")
+
+        def ask(client: int) -> None:
+            number = 0
+            while not over.is_set():
+                number += 1
+                soak.tried["requests held over reloads"] += 1
+                try:
+                    lost = own_url("tavily") not in matrix.urls(service.search(f"client {client} words {number}"))
+                except (OSError, HTTPException, AssertionError):
+                    lost = True
+                soak.tried["requests lost over reloads"] += lost
+                soak.promise(not lost, "a request was lost over a reload")
+
+        with Service(place, matrix.settings(vendors, 5.0)) as service:
+            soak.tried["requests lost over reloads"] += 0
+            clients = [pool.submit(ask, n) for n in range(8)]
+            for _ in range(4):
+                old = set(workers(service))
+                assert service.process is not None
+                service.process.send_signal(signal.SIGHUP)
+                replaced = wait_until(lambda old=old: bool(workers(service)) and not old & set(workers(service)), 30)
+                soak.promise(replaced, "a reload did not end")
+                soak.tried["reloads"] += 1
+            over.set()
+            for client in clients:
+                client.result()
+
+
+def crashes(soak: Soak, place: Path, turn: int) -> None:
+    """Kill everything in mid-burst, several lives long; the cap holds over all of them."""
+    cap = 90
+    with Vendors() as vendors:
+        vendors.behaviour["tavily"] = late(0.05)("tavily")
+        environ = matrix.settings(vendors, 5.0, SIFT_TAVILY_DAILY_CAP=str(cap), SIFT_THREADS="16")
+        for life in range(3):
+            service = Service(place, environ, money.WORKERS).start()
+            with ThreadPoolExecutor(1) as pool:
+                running = pool.submit(money.burst, service, f"life {life}", 120)
+                before = len(vendors.calls("tavily"))
+                wait_until(lambda before=before: len(vendors.calls("tavily")) > before + 10, 5)
+                assert service.process is not None
+                pids = [service.process.pid, *workers(service)]
+                for pid in pids:
+                    os.kill(pid, signal.SIGKILL)
+                service.process.wait(10)
+                wait_until(lambda pids=pids: not any(map(is_alive, pids)))
+                running.result()
+            soak.tried["lives ended by kill -9"] += 1
+        with Service(place, environ, money.WORKERS) as service:
+            money.burst(service, "last", 150)
+            calls, spent = len(vendors.calls("tavily")), money.spent(service)
+        soak.tried["paid calls"] += calls
+        soak.promise(calls <= cap, f"{calls} paid calls with a cap of {cap}")
+        soak.promise(spent == cap, f"{spent} credits booked with a cap of {cap}")
+
+
+PARTS: list[Callable[[Soak, Path, int], None]] = [faults, hostile, load, reloads, crashes]
+
+
+def main() -> int:
+    """Run all parts, then again until the time is over."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=3.0, help="go on for at least so long (default: 3)")
+    minutes = parser.parse_args().minutes
+    soak, started, turn = Soak(), time.monotonic(), 0
+    while turn == 0 or time.monotonic() - started < 60 * minutes:
+        for part in PARTS:
+            began = time.monotonic()
+            with tempfile.TemporaryDirectory(prefix="sift-soak-") as place:
+                part(soak, Path(place), turn)
+            print(f"round {turn + 1}, {part.__name__}: {time.monotonic() - began:.0f} s", flush=True)
+        turn += 1
+    print(f"\n{soak.summary()}")
+    print(f"{'seconds:':<34}{round(time.monotonic() - started):>9}")
+    return 1 if soak.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
