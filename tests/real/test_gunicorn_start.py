@@ -1,0 +1,206 @@
+"""Starting the shipped gunicorn: what it is, what it refuses, and what an import does."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sift.search.engine import GRACE
+from sift.search.schema import MAX_QUERIES
+from tests.real.programs import new_key
+from tests.service import ROOT, Service
+from tests.vendors import Vendors
+
+MAX_TIMEOUT = 10  # seconds; the largest a source may be given (contract §2)
+DEMO = {"SIFT_AUTH": "off", "SIFT_DEMO": "on"}
+CONF = ("-c", "python:sift.gunicorn_conf")
+
+
+def gunicorn(home: Path, environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run gunicorn to its end, which must come by itself."""
+    command = [sys.executable, "-m", "gunicorn", "-b", "127.0.0.1:0", *arguments, "wsgi:app"]
+    whole = {"PATH": os.environ["PATH"], "HOME": str(home), "SIFT_STATE_DIR": str(home / "state"), **environ}
+    return subprocess.run(command, cwd=ROOT, env=whole, capture_output=True, text=True, timeout=30, check=False)
+
+
+def bad_setting(state: Path) -> dict[str, str]:
+    return {**DEMO, "SIFT_THREADS": "plenty"}
+
+
+def no_source(state: Path) -> dict[str, str]:
+    return {"SIFT_AUTH": "off"}
+
+
+def no_key_file(state: Path) -> dict[str, str]:
+    return {"SIFT_DEMO": "on"}
+
+
+def no_usable_key(state: Path) -> dict[str, str]:
+    token = new_key(state, "gone", "fleet")
+    keys = state / "keys.json"
+    keys.write_text(keys.read_text().replace('"created"', '"disabled": true,\n    "created"'))
+    assert token.split("_")[1] in keys.read_text()
+    return {"SIFT_DEMO": "on"}
+
+
+def wide_key_file(state: Path) -> dict[str, str]:
+    new_key(state, "open", "fleet")
+    (state / "keys.json").chmod(0o644)
+    return {"SIFT_DEMO": "on"}
+
+
+def key_with_control_character(state: Path) -> dict[str, str]:
+    return {"SIFT_AUTH": "off", "SIFT_BRAVE_API_KEY": "BSA-secret\x07part"}
+
+
+REFUSALS = {
+    bad_setting: ["SIFT_THREADS"],
+    no_source: ["SIFT_SEARXNG_URL", "SIFT_BRAVE_API_KEY", "SIFT_TAVILY_API_KEY"],
+    no_key_file: ["SIFT_KEYS_FILE", "sift key new"],
+    no_usable_key: ["SIFT_KEYS_FILE", "sift key new"],
+    wide_key_file: ["SIFT_KEYS_FILE", "0644", "0600"],
+    key_with_control_character: ["SIFT_BRAVE_API_KEY"],
+}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "arguments"),
+    [
+        *((refusal, CONF) for refusal in REFUSALS),
+        (no_key_file, (*CONF, "--preload", "--workers", "2")),
+        (bad_setting, ()),
+        (wide_key_file, ()),
+        (no_source, ("--preload",)),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else " ".join(value) or "without our settings",
+)
+def test_start_that_must_be_refused_ends_at_once_with_one_line(
+    refusal: Callable[[Path], dict[str, str]], arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Contract §2: a refused start is one line that says why, and the end of all of gunicorn with a non-zero code."""
+    ended = gunicorn(tmp_path, refusal(tmp_path / "state"), *arguments)
+    output = ended.stdout + ended.stderr
+    said = [line for line in output.splitlines() if line.startswith("sift: ")]
+    assert ended.returncode not in (0, None)
+    assert len(said) == 1
+    assert all(word in said[0] for word in REFUSALS[refusal])
+    assert not [word for word in ("Traceback", "secret", "plenty") if word in output]
+    if CONF[0] in arguments:  # the master itself looked: not even a worker was started
+        assert output.splitlines() == said
+
+
+def test_start_workers_without_our_settings_refused_once_each_and_ended(tmp_path: Path) -> None:
+    """Contract §2: also when workers find out, and there are two, none is started again for ever."""
+    ended = gunicorn(tmp_path, no_source(tmp_path), "--workers", "2")
+    assert ended.returncode != 0  # 3, or 1 when the second worker ends while gunicorn is at it
+    assert 1 <= ended.stderr.count("SIFT_SEARXNG_URL") <= 2
+
+
+def resolved_settings(tmp_path: Path, environ: dict[str, str]) -> dict[str, Any]:
+    """Give the settings as gunicorn itself understands them."""
+    listed = gunicorn(tmp_path, {**DEMO, **environ}, *CONF, "--print-config")
+    assert listed.returncode == 0, listed.stderr
+    return dict(re.findall(r"^(\w+) += (.*)$", listed.stdout, re.MULTILINE))
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return resolved_settings(tmp_path_factory.mktemp("settings"), {})
+
+
+def test_timeouts_above_the_worst_case_of_a_request(shipped: dict[str, Any]) -> None:
+    """B131: a worker is neither killed nor cut off while it answers four queries whose sources all take their time."""
+    worst = MAX_QUERIES * (MAX_TIMEOUT + GRACE)
+    assert int(shipped["timeout"]) > worst
+    assert int(shipped["graceful_timeout"]) > worst
+
+
+def test_workers_are_not_restarted_after_some_requests(shipped: dict[str, Any]) -> None:
+    """B134: such a restart resets connections, so the option is not used."""
+    assert (shipped["max_requests"], shipped["max_requests_jitter"]) == ("0", "0")
+
+
+def test_settings_that_are_shipped(shipped: dict[str, Any]) -> None:
+    """Contract §11: gthread, one worker, loopback, no access log, no control socket."""
+    assert "gthread" in shipped["worker_class"].lower()
+    names = ("workers", "threads", "bind", "accesslog", "control_socket_disable", "pidfile")
+    assert [shipped[name] for name in names] == ["1", "64", "['127.0.0.1:0']", "None", "True", "None"]
+
+
+def test_settings_of_the_environment_are_followed(tmp_path: Path) -> None:
+    """Contract §2, §11: WEB_CONCURRENCY sets the workers, SIFT_THREADS the threads of each."""
+    found = resolved_settings(tmp_path, {"WEB_CONCURRENCY": "3", "SIFT_THREADS": "2000"})
+    assert (found["workers"], found["threads"]) == ("3", "2000")
+    assert int(found["worker_connections"]) >= 2000
+
+
+IMPORT = """
+import os, socket, sys, threading
+def watch(event, arguments):
+    if event in ("socket.connect", "socket.sendto", "socket.getaddrinfo", "socket.gethostbyname", "os.fork"):
+        print("event", event)
+sys.addaudithook(watch)
+import wsgi
+assert wsgi.app.url_map
+sockets = [fd for fd in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{fd}")
+           and os.readlink(f"/proc/self/fd/{fd}").startswith("socket:")]
+print([thread.name for thread in threading.enumerate()], sockets, sorted(os.listdir(os.environ["HOME"])))
+"""
+
+
+@pytest.mark.parametrize("demo", ["on", "off"])
+def test_import_starts_nothing(demo: str, tmp_path: Path) -> None:
+    """B130: importing the application starts no thread, opens no socket, connects nowhere and writes no file."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIFT_AUTH": "off", "SIFT_DEMO": demo}
+    environ |= {"SIFT_SEARXNG_URL": "http://127.0.0.1:1", "SIFT_BRAVE_API_KEY": "x", "SIFT_TAVILY_API_KEY": "x"}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=30, check=True
+    )
+    *events, last = done.stdout.splitlines()
+    assert events == []
+    assert last == "['MainThread'] [] []"
+
+
+@pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
+def test_two_workers_each_answer_their_first_search(preload: bool, vendors: Vendors, tmp_path: Path) -> None:
+    """B129: whatever the application holds was made after the fork, or survives it; no worker hangs.
+
+    Each worker has a cache of its own, so two answers to one query that are not from a cache are of two workers.
+    """
+    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}, ["--preload"] if preload else []) as service:
+        first = service.search("anything")
+        answers = [first]
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(100):
+                answers += pool.map(service.search, ["anything"] * 4)
+                if sum(not answer["cached"] for answer in answers) == 2:
+                    break
+    assert sum(not answer["cached"] for answer in answers) == 2
+    assert all(answer["results"] == first["results"] and not answer["warnings"] for answer in answers)
+    assert service.log().count(b"Booting worker") == 2
+
+
+@pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
+def test_demo_sources_answer_in_every_worker(preload: bool, tmp_path: Path) -> None:
+    """B129, contract §10: a worker's demo server starts on first use, in the worker."""
+    environ = {"SIFT_DEMO": "on", "WEB_CONCURRENCY": "2", "SIFT_CACHE_TTL": "0"}
+    with Service(tmp_path, environ, ["--preload"] if preload else []) as service, ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(service.search, ["context manager"] * 8))
+    assert all(answer["sources_ok"] == ["searxng", "brave_llm", "tavily"] for answer in answers)
+    assert all(answer["results"] for answer in answers)
+
+
+def test_entry_point_is_what_the_layout_says() -> None:
+    """Contract §11: `wsgi:app` is the one application, made by `create_app` at import."""
+    tree = ast.parse((ROOT / "wsgi.py").read_text())
+    calls = [node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    assert calls.count("create_app") == 1

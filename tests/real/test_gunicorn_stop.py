@@ -1,0 +1,120 @@
+"""Stopping and reloading the shipped gunicorn while it works."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.real.held import Hold
+from tests.real.programs import listens, wait_for
+from tests.service import ROOT, Service
+from tests.vendors import Vendors
+
+
+@pytest.fixture
+def hold(vendors: Vendors) -> Iterator[Hold]:
+    """Let Tavily answer only when the test says so."""
+    held = Hold()
+    vendors.behaviour["tavily"] = held.behaviour("tavily")
+    yield held
+    held.release.set()
+
+
+def assert_clean(service: Service) -> None:
+    """Hold an end to this: no worker had to be killed, and nothing broke."""
+    log = service.log()
+    assert b"Shutting down: Master" in log
+    assert b"SIGKILL" not in log
+    assert b"Traceback" not in log
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_sigterm_while_a_search_runs_it_is_answered(workers: str, hold: Hold, vendors: Vendors, tmp_path: Path) -> None:
+    """B132: the service answers what it has taken, and ends with 0."""
+    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": workers}) as service, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(service.search, "slow")
+        hold.wait()
+        assert service.process is not None
+        service.process.send_signal(signal.SIGTERM)
+        wait_for(lambda: b"Handling signal: term" in service.log())
+        hold.release.set()
+        assert answer.result()["sources_ok"] == ["searxng", "brave_llm", "tavily"]
+        assert service.process.wait(20) == 0
+    assert_clean(service)
+
+
+def test_reload_while_a_search_runs_it_is_answered_and_so_are_new_ones(
+    hold: Hold, vendors: Vendors, tmp_path: Path
+) -> None:
+    """B132: SIGHUP changes the workers without losing a request."""
+    with Service(tmp_path, vendors.environ) as service, ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(service.search, "slow")
+        hold.wait()
+        assert service.process is not None
+        service.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: service.log().count(b"Booting worker") == 2)
+        vendors.restore()  # for what comes now; the first search is still held
+        news = [service.search(f"new {number}") for number in range(5)]
+        assert not answer.done()
+        hold.release.set()
+        assert answer.result()["sources_ok"] == ["searxng", "brave_llm", "tavily"]
+        assert all(new["sources_failed"] == [] and new["results"] for new in news)
+        assert service.stop() == 0
+    assert_clean(service)
+
+
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM], ids=lambda sig: sig.name)
+def test_idle_service_ends_with_zero_and_leaves_nobody_behind(
+    sig: signal.Signals, vendors: Vendors, tmp_path: Path
+) -> None:
+    """Contract §11: Ctrl-C and a stop are clean ends, with connections of clients and vendors still open."""
+    with Service(tmp_path, vendors.environ) as service:
+        service.search("anything")
+        assert service.stop(sig) == 0
+        assert not listens(service.port)
+    wait_for(lambda: vendors.connections == 0)  # the worker's end closes them
+    assert_clean(service)
+
+
+@pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
+def test_ctrl_c_is_the_masters_alone(preload: bool, vendors: Vendors, tmp_path: Path) -> None:
+    """Contract §11: a terminal sends SIGINT to all processes; a worker that heeds it too may lock itself up."""
+    with Service(tmp_path, vendors.environ, ["--preload"] if preload else []) as service:
+        assert service.process is not None
+        master = service.process.pid
+        (worker,) = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+        (ignored,) = re.findall(r"^SigIgn:\s+(\w+)$", Path(f"/proc/{worker}/status").read_text(), re.MULTILINE)
+        assert int(ignored, 16) & 1 << (signal.SIGINT - 1)
+
+
+QUIT = """
+import signal, sys
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from gunicorn.workers.gthread import ThreadWorker
+from sift.gunicorn_conf import post_worker_init
+worker = ThreadWorker.__new__(ThreadWorker)
+worker.cfg = SimpleNamespace(worker_int=lambda worker: None)
+worker.tpool = ThreadPoolExecutor(1)
+post_worker_init(worker)
+with worker.tpool._shutdown_lock:  # as the main thread does while it hands out a request
+    signal.raise_signal(signal.SIGQUIT)
+sys.exit("went on")
+"""
+
+
+def test_quick_stop_while_a_request_is_handed_out_ends_at_once(tmp_path: Path) -> None:
+    """Contract §11: the worker does not wait for a lock that its own main thread holds."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIFT_AUTH": "off", "SIFT_DEMO": "on"}
+    done = subprocess.run(
+        [sys.executable, "-c", QUIT], cwd=ROOT, env=environ, capture_output=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

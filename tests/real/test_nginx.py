@@ -1,0 +1,167 @@
+"""nginx in front of the shipped gunicorn, with the server block that the README shows."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import shutil
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from sift.api.body import MAX_BODY
+from sift.search.engine import GRACE
+from sift.search.schema import MAX_QUERIES
+from tests.real.programs import Nginx, free_port, readme_block
+from tests.service import Reply, Service
+from tests.vendors import Vendors
+
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin") and shutil.which("openssl")),
+    reason="nginx or openssl is not installed (Debian: nginx-light, openssl)",
+)
+
+
+class Front(NamedTuple):
+    """Hold nginx and the service behind it."""
+
+    nginx: Nginx
+    service: Service
+
+    def connect(self) -> ssl.SSLSocket:
+        """Open a TLS connection that trusts nginx's certificate and no other."""
+        context = ssl.create_default_context(cafile=self.nginx.certificate)
+        plain = socket.create_connection(("127.0.0.1", self.nginx.port), 20)
+        return context.wrap_socket(plain, server_hostname="localhost")
+
+    def request(self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}) -> Reply:
+        """Send one request through nginx."""
+        context = ssl.create_default_context(cafile=self.nginx.certificate)
+        connection = http.client.HTTPSConnection("localhost", self.nginx.port, timeout=20, context=context)
+        try:
+            connection.request(method, path, body, dict(headers))
+            response = connection.getresponse()
+            found = {name.lower(): value for name, value in response.getheaders()}
+            return Reply(response.status, found, response.read())
+        finally:
+            connection.close()
+
+    def logged(self) -> str:
+        """Give all that nginx has written."""
+        files = [*self.nginx.logs.iterdir(), self.nginx.log_path]
+        return "".join(path.read_text() for path in files)
+
+
+@pytest.fixture(scope="module")
+def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+    path = tmp_path_factory.mktemp("nginx")
+    # One thread: any request that nginx passes on before it is whole would block all others.
+    with (
+        Vendors() as vendors,
+        Service(path, vendors.environ | {"SIFT_THREADS": "1"}) as service,
+        Nginx(path / "prefix", service.port) as nginx,
+    ):
+        yield Front(nginx, service)
+
+
+def padded(size: int) -> bytes:
+    """Make a search whose body has exactly this size."""
+    body = json.dumps({"query": "anything", "padding": ""}).encode()
+    return body.replace(b'""', b'"%s"' % (b"x" * (size - len(body))))
+
+
+def test_search_through_nginx(front: Front) -> None:
+    """Contract §11: the documented block serves a search."""
+    reply = front.request("POST", "/v1/search", b'{"query": "through nginx"}')
+    assert reply.status == 200
+    assert reply.json()["sources_ok"] == ["searxng", "brave_llm", "tavily"]
+
+
+def test_body_limit_is_sifts_own(front: Front) -> None:
+    """Contract §4: 64 KiB pass, one byte more is a 413 in JSON."""
+    assert front.request("POST", "/v1/search", padded(MAX_BODY)).status == 200
+    refused = front.request("POST", "/v1/search", padded(MAX_BODY + 1))
+    assert refused.status == 413
+    assert refused.headers["content-type"] == "application/json"
+    assert refused.json()["error"] == "request too large"
+
+
+def test_chunked_body_over_the_limit_refused_in_json(front: Front) -> None:
+    """Contract §4: the same without a length."""
+    with front.connect() as connection:
+        connection.sendall(b"POST /v1/search HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+        connection.sendall(b"%x\r\n%s\r\n0\r\n\r\n" % (MAX_BODY + 1, padded(MAX_BODY + 1)))
+        assert connection.recv(4096).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        *(("POST", "//v1/search", 404), ("POST", "/v1//search", 404), ("POST", "/v1/search/", 404)),
+        *(("GET", "/v1/search", 405), ("OPTIONS", "/v1/search", 405), ("GET", "/", 404), ("GET", "/healthz", 200)),
+        ("POST", "/v1/%73earch", 200),
+    ],
+)
+def test_paths_reach_sift_as_they_are(method: str, path: str, status: int, front: Front) -> None:
+    """Contract §4: nginx folds no slashes and redirects nothing; errors stay Sift's."""
+    reply = front.request(method, path, b'{"query": "anything"}' if method == "POST" else None)
+    assert reply.status == status
+    assert reply.headers["content-type"] == "application/json"
+    assert "location" not in reply.headers
+
+
+def test_slow_clients_hold_no_thread(front: Front) -> None:
+    """Contract §11: request buffering is on: many half-sent requests, and the only thread is still free."""
+    with ExitStack() as stack:
+        clients = [stack.enter_context(front.connect()) for _ in range(5)]
+        for client in clients:
+            client.sendall(b"POST /v1/search HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
+        assert front.request("POST", "/v1/search", b'{"query": "whole"}').status == 200
+        for client in clients:  # and it was not free because nginx had given them up
+            client.setblocking(False)
+            with pytest.raises(ssl.SSLWantReadError):
+                client.recv(1)
+
+
+def test_logs_hold_nothing_of_a_request(front: Front) -> None:
+    """B174: method, status and time; no path, no query string, no body, no address, no header."""
+    headers = {"User-Agent": "secretagent", "Referer": "https://secretreferer/", "Authorization": "Bearer secrettoken"}
+    front.request("GET", "/v1/search?q=secretquery", None, headers)
+    front.request("POST", "/secretpath", b'{"query": "secretbody"}', headers)
+    front.request("POST", "/v1/search", padded(MAX_BODY + 10).replace(b"anything", b"secretbody"), headers)
+    with front.connect() as connection:
+        connection.sendall(b"GET /secretbroken HTTP/1.1\r\nsecretheader\r\n\r\n")
+        assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
+    logged = front.logged()
+    assert "secret" not in logged
+    assert "127.0.0.1" not in logged
+    lines = (front.nginx.logs / "sift.log").read_text().splitlines()
+    assert all(re.fullmatch(r"\S+ ([A-Z]+|-)? ?\d{3} [\d.]+", line) for line in lines)
+    assert [line.split()[1:3] for line in lines if "404" in line][-1] == ["POST", "404"]
+
+
+def test_service_away_json_and_no_words_in_the_log(tmp_path: Path) -> None:
+    """Contract §4: not nginx's HTML, not a 502 (which Firecrawl's SDK repeats), and nothing logged of the request."""
+    with Nginx(tmp_path / "prefix", free_port()) as nginx:
+        front = Front(nginx, Service(tmp_path, {}))
+        reply = front.request("POST", "/v2/search?q=secretquery", b'{"query": "secretbody"}')
+        assert (reply.status, reply.headers["content-type"]) == (503, "application/json")
+        assert set(reply.json()) == {"success", "error", "hint", "details"}
+        assert "secret" not in front.logged()
+
+
+def test_timeouts_above_the_worst_case() -> None:
+    """B131: nginx does not give up before Sift does."""
+    block = readme_block("nginx", "proxy_pass")
+    worst = MAX_QUERIES * (10 + GRACE)
+    found = dict(re.findall(r"(proxy_(?:read|send)_timeout) (\d+)s;", block))
+    assert {name: int(value) > worst for name, value in found.items()} == {
+        "proxy_read_timeout": True,
+        "proxy_send_timeout": True,
+    }

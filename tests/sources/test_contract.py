@@ -1,0 +1,180 @@
+"""What holds for every source, over the wire: one suite for all that SOURCES holds (layout §6)."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import threading
+from typing import Any
+
+import pytest
+
+import sift.sources
+from sift.config import Config, SourceConfig
+from sift.search.model import Filter, SourceOut
+from sift.search.protocols import Source
+from sift.sources import SOURCES, build_source
+from tests.sources.calls import drip, failure_of, later, outcome_of, timeout_of
+from tests.sources.filters import FILTERS, QUERY
+from tests.vendors import BODIES, NAMES, Vendors, hit, reply
+
+FULL = Filter(
+    include_domains=("a.example", "b.example", "c.example", "d.example", "gov"),
+    exclude_domains=("cn", "pins.example"),
+    include_domains_mode="prefer",
+    start_date="2026-09-01",
+    end_date="2026-09-29",
+    topic="finance",
+    exact_match=True,
+    min_score=0.5,
+)
+NONE = Filter()
+HITS = [hit("https://docs.example/a", score=0.9), hit("https://b.example/", score=0.6)]
+
+pytestmark = pytest.mark.parametrize("name", SOURCES)
+
+
+def source(vendors: Vendors, name: str) -> Source:
+    """Make a source from settings that point it at the vendors of the test."""
+    (settings,) = [each for each in Config.from_env(vendors.environ | {"HOME": "/"}).sources if each.name == name]
+    return build_source(settings, 4)
+
+
+def found(vendors: Vendors, name: str, answer: Any, chosen: Filter = NONE) -> SourceOut:
+    """Give what a source makes of an answer."""
+    vendors.behaviour[name] = reply(answer)
+    asked = source(vendors, name)
+    out = outcome_of(lambda: asked.search(QUERY, 8, chosen, deadline=later()))
+    assert isinstance(out, SourceOut), out
+    return out
+
+
+def test_source_is_its_entry_in_the_table(vendors: Vendors, name: str) -> None:
+    """layout §6: one name for table, notes, ledger and settings."""
+    made = source(vendors, name)
+    assert made.name == name
+    assert made.timeout == 8.0
+    assert made.reranked is True
+
+
+def test_hits_come_in_the_vendors_order(vendors: Vendors, name: str) -> None:
+    """§6: `Filter()` is a plain search: all hits, no note, one credit at most."""
+    out = found(vendors, name, BODIES[name](HITS))
+    assert [each.url for each in out.hits] == ["https://docs.example/a", "https://b.example/"]
+    assert (out.found, out.notes, out.warn, out.credits, out.asked) == (2, (), "", 1, True)
+    assert len(vendors.seen) == 1
+
+
+def test_no_hit_comes_is_a_success(vendors: Vendors, name: str) -> None:
+    """contract §4: zero hits from a source that worked."""
+    out = found(vendors, name, BODIES[name]([]))
+    assert (out.hits, out.found, out.notes, out.warn) == ((), 0, (), "")
+
+
+def test_fields_come_that_nobody_knows_nothing_changes(vendors: Vendors, name: str) -> None:
+    """B122: extra fields are ignored, at every level."""
+
+    def grown(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {"new": [{"x": None}], **{key: grown(each) for key, each in value.items()}, "newer": 1e308}
+        return [grown(each) for each in value] if isinstance(value, list) else value
+
+    plain = BODIES[name](HITS)
+    assert found(vendors, name, grown(plain)) == found(vendors, name, plain)
+
+
+@pytest.mark.parametrize("body", [[], [1], "text", 7, None, {}, {"error": "x"}, {"results": None, "grounding": 1}])
+def test_answer_is_no_answer_bad_response(vendors: Vendors, name: str, body: Any) -> None:
+    """contract §6: a 200 whose body is no object, or lacks its result list."""
+    vendors.behaviour[name] = reply(body)
+    asked = source(vendors, name)
+    error = failure_of(lambda: asked.search(QUERY, 8, Filter(), deadline=later()))
+    assert (error.reason, error.sent, error.counts) == ("bad response", True, False)
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>sign in</html>", b'{"results":[', b"{'results': []}", b"\xff\xfe", b"[" * 99_999]
+)
+def test_answer_is_no_json_bad_response(vendors: Vendors, name: str, body: bytes) -> None:
+    """B098: that source fails, and nothing else happens."""
+    vendors.behaviour[name] = reply(body)
+    asked = source(vendors, name)
+    assert failure_of(lambda: asked.search(QUERY, 8, Filter(), deadline=later())).reason == "bad response"
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 432, 433, 500, 502, 503])
+def test_status_is_an_error_failure_names_it(vendors: Vendors, name: str, status: int) -> None:
+    """B100: (contract §4) `http <status>` and no word of the vendor's, whatever the body is."""
+    for body in (BODIES[name](HITS), b"<h1>no</h1>", {"detail": [{"msg": QUERY}]}, {"errors": [{"detail": QUERY}]}):
+        vendors.behaviour[name] = reply(body, status)
+        asked = source(vendors, name)
+        error = failure_of(lambda asked=asked: asked.search(QUERY, 8, Filter(), deadline=later()))
+        assert (error.reason, str(error), error.sent) == (f"http {status}", f"http {status}", True)
+        assert error.counts == (status in (429, 500, 502, 503))
+
+
+def test_vendor_redirects_it_is_refused(vendors: Vendors, name: str) -> None:
+    """B101: no source follows a redirect."""
+    vendors.behaviour[name] = reply(b"", 302, [("Location", f"http://127.0.0.1:{vendors.port}/{name}/other")])
+    asked = source(vendors, name)
+    assert failure_of(lambda: asked.search(QUERY, 8, Filter(), deadline=later())).reason == "redirect refused"
+    assert len(vendors.seen) == 1
+
+
+def test_vendor_is_slow_call_ends_at_the_deadline(vendors: Vendors, release: threading.Event, name: str) -> None:
+    """B096: every source hands its deadline on."""
+    vendors.behaviour[name] = drip(release, b"HTTP/1.1 200 OK\r\nX: ", b"x")
+    asked = source(vendors, name)
+    error = timeout_of(lambda deadline: asked.search(QUERY, 8, Filter(), deadline=deadline))
+    assert (error.reason, error.sent, error.counts) == ("timeout", True, True)
+
+
+def test_filter_is_full_notes_carry_the_sources_name(vendors: Vendors, name: str) -> None:
+    """§3.1: notes are the source's own, unique, and cost no hit."""
+    out = found(vendors, name, BODIES[name](HITS), FULL)
+    assert out.notes
+    assert len(set(out.notes)) == len(out.notes)
+    assert all(note.startswith(f"{name}: ") for note in out.notes)
+    assert len(out.hits) == 2
+
+
+def test_filter_is_any_it_is_taken(vendors: Vendors, name: str) -> None:
+    """§6: no combination of filters breaks a source."""
+    vendors.behaviour[name] = reply(BODIES[name](HITS))
+    asked = source(vendors, name)
+    outs = outcome_of(lambda: [asked.search(QUERY, 8, chosen, deadline=later()) for chosen in FILTERS[::41]])
+    assert {len(out.hits) for out in outs} == {2}
+    assert all(note.startswith(f"{name}: ") for out in outs for note in out.notes)
+
+
+def test_key_is_sent_to_the_vendor_alone(vendors: Vendors, name: str) -> None:
+    """contract §2: each key goes in its own header, and in no URL or body."""
+    found(vendors, name, BODIES[name](HITS))
+    (seen,) = vendors.seen
+    keys = {
+        "brave_llm": ("x-subscription-token", "brave-test-key"),
+        "tavily": ("authorization", "Bearer tvly-test-key"),
+    }
+    for header, value in keys.values():
+        assert seen.headers.get(header) == (value if keys.get(name) == (header, value) else None)
+    assert "test-key" not in seen.target
+    assert b"test-key" not in seen.body
+
+
+def test_module_looks_like_a_vendor_it_is_in_the_table(name: str) -> None:
+    """layout §6: a new vendor is a file and a line in SOURCES, and tests/vendors.py speaks for it."""
+    classes = {
+        each
+        for module in pkgutil.iter_modules(sift.sources.__path__, "sift.sources.")
+        for each in vars(importlib.import_module(module.name)).values()
+        if inspect.isclass(each) and each.__module__ == module.name and hasattr(each, "from_config")
+    }
+    assert {each.name for each in classes} == set(SOURCES) == set(NAMES)
+    assert {each.name: each.from_config for each in classes} == dict(SOURCES)
+
+
+def test_order_of_the_table_is_that_of_answers(name: str) -> None:
+    """contract §4: sources are named `searxng`, `brave_llm`, `tavily`, always in this order."""
+    assert list(SOURCES) == ["searxng", "brave_llm", "tavily"]
+    assert build_source(SourceConfig(name, "http://127.0.0.1:1/"), 1).name == name

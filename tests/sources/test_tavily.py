@@ -1,0 +1,347 @@
+"""Tavily's request and answer (§4, contract §5 and §6, vendors.md §1)."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+import responses
+
+from sift.config import SourceConfig
+from sift.errors import SourceError
+from sift.search.merge import SourceList, build_hits, merge
+from sift.search.model import Filter, Hit, SourceOut
+from sift.sources.tavily import Tavily, notes, parse, request_body
+from tests.sources.calls import later
+from tests.sources.filters import FILTERS, QUERY
+
+NONE = Filter()
+URL = "https://tavily.example/search"
+FIXED = {
+    "search_depth": "basic",
+    "auto_parameters": False,
+    "include_answer": False,
+    "include_raw_content": False,
+    "include_images": False,
+    "max_results": 20,
+}
+
+
+@cache
+def source() -> Tavily:
+    return Tavily.from_config(SourceConfig("tavily", URL, "key", timeout=2.5), 1)
+
+
+def row(url: Any = "https://docs.example/a", **fields: Any) -> dict[str, Any]:
+    """Describe a result."""
+    return {"url": url, "title": "A title", "content": "Some content.", "score": 0.8, "raw_content": None} | fields
+
+
+def body(*rows: Any, **more: Any) -> dict[str, Any]:
+    """Describe an answer."""
+    empty = {"query": "q", "follow_up_questions": None, "answer": None, "images": []}
+    return {**empty, "results": list(rows), "response_time": 1.07, "request_id": "5f0c", **more}
+
+
+def shown(out: SourceOut) -> list[Hit]:
+    """Give the hits as an answer shows them."""
+    lists = [SourceList("tavily", out.hits)]
+    return list(build_hits(merge(lists, rerank=False), [lists], 50))
+
+
+def asked(query: str, chosen: Filter = NONE, answer: Any = None, k: int = 8) -> tuple[SourceOut, list[Any]]:
+    """Ask once; give what came, and each call's method, URL and body."""
+    with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
+        key = responses.matchers.header_matcher({"Authorization": "Bearer key", "Content-Type": "application/json"})
+        mock.post(URL, json=body(row()) if answer is None else answer, match=[key])
+        out = source().search(query, k, chosen, deadline=later())
+        calls = [(call.request.method, call.request.url, json.loads(call.request.body)) for call in mock.calls]
+        return out, calls
+
+
+# The request
+
+
+def test_request_without_filters_holds_the_fixed_fields() -> None:
+    """§4: basic search, no automatic parameters, no answer, no raw content, no images; 20 results (contract §6)."""
+    assert request_body("cats", Filter()) == {"query": "cats", **FIXED}
+
+
+def test_request_any_filter_fixed_fields_stay_and_no_other_is_there() -> None:
+    """X12: what costs more is never asked for, and no field of another name is ever sent."""
+    assert len(FILTERS) > 500
+    filters = {
+        "include_domains",
+        "exclude_domains",
+        "include_domains_mode",
+        "time_range",
+        "start_date",
+        "end_date",
+        "topic",
+        "exact_match",
+        "include_published_date",
+    }
+    for chosen in FILTERS:
+        sent = request_body(QUERY, chosen)
+        assert {name: sent[name] for name in FIXED} == FIXED
+        assert all(type(sent[name]) is type(value) for name, value in FIXED.items())
+        assert sent["query"] == QUERY
+        assert set(sent) <= {"query", *FIXED, *filters}
+        assert not [value for value in sent.values() if value is None or value in ("", [])]
+        assert json.loads(json.dumps(sent)) == sent
+
+
+def test_request_any_filter_time_range_and_dates_are_never_both_sent() -> None:
+    """B052: (X12) time_range or dates, as they were set."""
+    for chosen in FILTERS:
+        sent = request_body(QUERY, chosen)
+        assert sent.get("time_range") == chosen.time_range
+        assert sent.get("start_date") == chosen.start_date
+        assert sent.get("end_date") == chosen.end_date
+        assert "time_range" not in sent or not {"start_date", "end_date"} & set(sent)
+
+
+def test_request_any_filter_domains_are_sent_with_a_mode_or_not_at_all() -> None:
+    """B036: (§4, B044) the mode goes with a list only, `restrict` explicitly; dotless entries stay out."""
+    for chosen in FILTERS:
+        sent = request_body(QUERY, chosen)
+        include = [domain for domain in chosen.include_domains if domain not in ("gov", "edu")]
+        exclude = [domain for domain in chosen.exclude_domains if domain != "cn"]
+        assert sent.get("include_domains", []) == include
+        assert sent.get("include_domains_mode") == (chosen.include_domains_mode if include else None)
+        assert sent.get("exclude_domains", []) == exclude
+
+
+def test_request_any_filter_topic_exact_match_and_date_field_only_when_due() -> None:
+    """§4: topic when not general; exact_match when set; include_published_date with news and with any time filter."""
+    for chosen in FILTERS:
+        sent = request_body(QUERY, chosen)
+        assert sent.get("topic") == (None if chosen.topic == "general" else chosen.topic)
+        assert sent.get("exact_match") is (True if chosen.exact_match else None)
+        dated = bool(chosen.time_range or chosen.start_date or chosen.end_date)
+        assert sent.get("include_published_date") is (True if chosen.topic == "news" or dated else None)
+
+
+def test_search_both_lists_are_set_both_are_sent() -> None:
+    """B044: filters reach Tavily's body, as arrays; one that is not set is absent."""
+    both = Filter(include_domains=("a.example",), exclude_domains=("x.a.example",))
+    ((_, _, sent),) = asked("q", both)[1]
+    lists = {"include_domains": ["a.example"], "include_domains_mode": "restrict", "exclude_domains": ["x.a.example"]}
+    assert sent == {"query": "q", **FIXED, **lists}
+    ((_, _, sent),) = asked("q")[1]
+    assert sent == {"query": "q", **FIXED}
+
+
+def test_notes_any_filter_only_of_dotless_include_domains() -> None:
+    """contract §5: an entry left out of the include list is said; one of the exclude list loses nothing."""
+    for chosen in FILTERS:
+        said = ("tavily: include_domains without a dot not sent",)
+        assert notes(chosen) == (said if {"gov", "edu"} & set(chosen.include_domains) else ())
+
+
+def test_search_is_one_post_to_the_configured_url() -> None:
+    """§4: the configured URL only, whatever `k` is; no other path."""
+    for k in (1, 8, 50):
+        out, calls = asked(QUERY, Filter(exact_match=True, topic="news"), k=k)
+        fields = {"query": QUERY, "topic": "news", "exact_match": True, "include_published_date": True}
+        assert calls == [("POST", URL, FIXED | fields)]
+        assert (len(out.hits), out.notes, out.asked, out.credits) == (1, (), True, 1)
+
+
+@pytest.mark.parametrize("rerank", [True, False])
+def test_settings_are_the_configured_ones(rerank: bool) -> None:
+    """contract §2: timeout and `SIFT_TAVILY_RERANK` are the source's own."""
+    made = Tavily.from_config(SourceConfig("tavily", URL, "key", timeout=2.5, rerank=rerank), 1)
+    assert (made.name, made.timeout, made.reranked) == ("tavily", 2.5, rerank)
+
+
+def test_search_query_is_long_it_is_cut_with_a_note() -> None:
+    """contract §5: Tavily refuses over 400 characters; words it does not count."""
+    out, calls = asked("word " * 90 + "w", Filter(include_domains=("gov",)))
+    assert calls[0][2]["query"] == "word " * 79 + "word"
+    assert out.notes == ("tavily: include_domains without a dot not sent", "tavily: query cut to 400 characters")
+    out, calls = asked("w " * 90 + "w")
+    assert calls[0][2]["query"] == "w " * 90 + "w"
+    assert out.notes == ()
+
+
+def test_search_query_is_long_and_exact_it_is_not_asked() -> None:
+    """contract §5: with exact_match nothing is cut; the source is not asked, and says so."""
+    out, calls = asked('"a b" ' + "x" * 400, Filter(exact_match=True))
+    assert calls == []
+    assert out == SourceOut(notes=("tavily: query too long, not asked",), asked=False)
+
+
+# The answer
+
+
+def test_parse_answer_and_extras_are_there_only_hits_come_out() -> None:
+    """§4, §11: the inbound answer is dropped, with everything else that was not asked for."""
+    out = parse(
+        body(
+            row(raw_content="RAW", favicon="x", id="1", images=["y"]),
+            answer="GENERATED",
+            images=[{"url": "https://images.example/i.png", "description": "d"}],
+            follow_up_questions=["more?"],
+            auto_parameters={"search_depth": "advanced"},
+            usage={"credits": 2},
+        )
+    )
+    assert shown(out) == [Hit("https://docs.example/a", "A title", "Some content.", "tavily", 0.8, "")]
+    assert out.credits == 2
+    assert not [word for word in ("GENERATED", "RAW", "i.png", "more?") if word in repr(out)]
+
+
+@pytest.mark.parametrize("images", [None, [], "x", {}])
+def test_parse_fields_nobody_reads_are_odd_nothing_happens(images: Any) -> None:
+    """vendors.md §4 (12): null is no list, and does no harm."""
+    assert parse(body(images=images, response_time="1.67")) == SourceOut()
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "Tue, 01 Sep 2026 08:00:00 GMT",
+        "2026-08-30",
+        "2026-08-30T06:12:44Z",
+        "2026-09-01T08:00:00",
+        "3 days ago",
+        "not a date",
+    ],
+)
+def test_parse_date_is_given_it_is_passed_on(date: str) -> None:
+    """B057: (§3) as the vendor sent it, never re-formatted."""
+    assert [hit.published_date for hit in shown(parse(body(row(published_date=date))))] == [date]
+
+
+@pytest.mark.parametrize("date", [None, "", 0, 1790000000, {}, [], True, ["2026-09-01"]])
+def test_parse_date_is_missing_none_is_invented(date: Any) -> None:
+    """B056: (§11) without a date there is no key in the answer."""
+    out = parse(body(row(published_date=date), row("https://b.example/")))
+    assert [hit.published_date for hit in shown(out)] == ["", ""]
+    assert not [hit for hit in shown(out) if "published_date" in hit.as_dict()]
+
+
+@pytest.mark.parametrize("value", [None, "", 0, [], ["part one", "part two"], {"a": 1}, False])
+def test_parse_text_is_of_a_wrong_type_it_is_absent(value: Any) -> None:
+    """contract §6, vendors.md §4 (5): nulls and junk where a string is promised; the title falls back to the host."""
+    out = parse(body(row(title=value, content=value)))
+    assert [(hit.title, hit.snippet) for hit in shown(out)] == [("docs.example", "")]
+
+
+def test_parse_content_is_markdown_chunks_it_is_one_line() -> None:
+    """vendors.md §1.2: chunks joined by ` [...] `, with headings and line ends."""
+    out = parse(body(row(content="# Head\n\nFirst chunk. [...] Second\tchunk &amp; more.")))
+    assert [hit.snippet for hit in shown(out)] == ["# Head First chunk. [...] Second chunk & more."]
+
+
+@pytest.mark.parametrize("junk", [None, 7, "text", [], row(None), row(), row("ftp://a.example/"), row(["x"]), {}])
+def test_parse_row_is_junk_it_alone_is_dropped(junk: Any) -> None:
+    """B010: (B018, contract §6) one bad hit never costs another."""
+    if isinstance(junk, dict) and junk.get("url") == "https://docs.example/a":
+        junk = {"title": "No url", "content": "x", "score": 0.9}
+    out = parse(body(junk, row("https://good.example/"), junk))
+    assert [hit.url for hit in out.hits] == ["https://good.example/"]
+    assert out.found == 1
+
+
+@pytest.mark.parametrize(
+    ("score", "shown_score", "is_kept"),
+    [
+        (4.898674, 4.898674, True),
+        (0.9, 0.9, True),
+        (0.5, 0.5, True),
+        (1, 1.0, True),
+        (0.49, 0.49, False),
+        (0.4999999999999999, 0.4999999999999999, False),
+        (0, 0.0, False),
+        (-1.0, -1.0, False),
+        (None, 0.0, False),
+        ("0.9", 0.0, False),
+        (True, 0.0, False),
+        (float("nan"), 0.0, False),
+        (float("inf"), 0.0, False),
+        (float("-inf"), 0.0, False),
+        (10**400, 0.0, False),
+        ([0.9], 0.0, False),
+    ],
+)
+def test_parse_min_score_is_set_lower_and_unscored_hits_go(score: Any, shown_score: float, is_kept: bool) -> None:
+    """B067: (R2, contract §6) on Tavily's own score; no finite number = none; `found` counts before."""
+    rows = body(row(score=score))
+    assert [hit.score for hit in parse(rows).hits] == [shown_score]
+    cut = parse(rows, 0.5)
+    assert [hit.score for hit in cut.hits] == ([shown_score] if is_kept else [])
+    assert (parse(rows).found, cut.found) == (1, 1)
+    assert all(type(hit.score) is float for hit in parse(rows).hits)
+
+
+def test_parse_score_is_missing_it_is_as_none() -> None:
+    """contract §6: a score that is not there."""
+    bare = row()
+    del bare["score"]
+    assert [hit.score for hit in parse(body(bare)).hits] == [0.0]
+    assert parse(body(bare), 0.1).hits == ()
+
+
+def test_search_min_score_is_set_it_is_applied_here() -> None:
+    """B065: 0.49 goes, 0.5 and 0.9 stay, before any merge."""
+    rows = [row("https://a.example/", score=0.49), row("https://b.example/", score=0.5), row(score=0.9)]
+    out, _ = asked("q", Filter(min_score=0.5), body(*rows))
+    assert [hit.score for hit in out.hits] == [0.5, 0.9]
+    assert out.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("usage", "credits"),
+    [
+        ({"credits": 1}, 1),
+        ({"credits": 2}, 2),
+        ({"credits": 17}, 17),
+        ({"credits": 0}, 1),
+        ({"credits": -3}, 1),
+        ({"credits": 2.0}, 1),
+        ({"credits": True}, 1),
+        ({"credits": "2"}, 1),
+        ({"credits": None}, 1),
+        ({}, 1),
+        (None, 1),
+        ([2], 1),
+        (2, 1),
+        ({"credits": 10**30}, 1_000_000),
+    ],
+)
+def test_parse_usage_counts_credits(usage: Any, credits: int) -> None:
+    """contract §8: no integer of 1 or more counts as 1; and no number is too large for the ledger."""
+    booked = parse(body(usage=usage)).credits
+    assert (booked, type(booked)) == (credits, int)
+
+
+def test_parse_usage_is_absent_it_is_one_credit() -> None:
+    """§4: the count falls back to 1."""
+    assert parse(body()).credits == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"detail": {"error": "x"}},
+        {"results": None, "query": "x"},
+        {"results": {}},
+        {"results": "x"},
+        {"results": 0},
+    ],
+)
+def test_parse_result_list_is_missing_bad_response(answer: Any) -> None:
+    """contract §6: an error body with status 200 is no empty success."""
+    with pytest.raises(SourceError, match=r"^bad response$") as raised:
+        parse(answer)
+    assert raised.value.sent
+
+
+def test_parse_host_is_off_the_list_hit_stays_here() -> None:
+    """B020: (§6.3) the source filters no domains; that is done after the merge, for every source."""
+    assert len(parse(body(row("https://other.test/x"))).hits) == 1

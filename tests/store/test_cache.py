@@ -1,0 +1,210 @@
+"""Answers kept in memory (§7, contract §8)."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import sys
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from sift.search.model import SearchResult, Sizes, encode
+from sift.store.cache import MAX_BODY, MemoryCache, NullCache
+
+
+class Clock:
+    """Tell a time that tests set."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+def result(name: str = "a", size: int = 0) -> SearchResult:
+    """Make an answer of at least `size` bytes."""
+    return SearchResult(encode([{"title": name + "x" * size}]), Sizes(1, 1, 1), sources_ok=("searxng",))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def _switch_often() -> Iterator[None]:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(2e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def test_get_key_is_known_answer_is_the_one_stored(clock: Clock) -> None:
+    """§7: what was put is what comes, under its own key alone."""
+    cache = MemoryCache(4, 60, clock)
+    cache.put(b"k", result("kept"))
+    assert cache.get(b"k") == result("kept")
+    assert cache.get(b"other") is None
+    cache.put(b"k", result("newer"))
+    assert cache.get(b"k") == result("newer")
+    assert len(cache) == 1
+
+
+def test_get_time_is_over_answer_is_gone(clock: Clock) -> None:
+    """contract §2: `SIFT_CACHE_TTL` seconds from the storing, whoever asks in between."""
+    cache = MemoryCache(4, 60, clock)
+    cache.put(b"k", result())
+    clock.time += 59.9
+    assert cache.get(b"k") == result()
+    clock.time += 0.1
+    assert cache.get(b"k") is None
+    assert len(cache) == 0
+
+
+def test_put_again_time_starts_anew(clock: Clock) -> None:
+    """contract §2: an answer stored later lives later."""
+    cache = MemoryCache(4, 60, clock)
+    cache.put(b"k", result())
+    clock.time += 50
+    cache.put(b"k", result("newer"))
+    clock.time += 50
+    assert cache.get(b"k") == result("newer")
+
+
+def test_put_cache_is_full_longest_unused_goes(clock: Clock) -> None:
+    """contract §2: `SIFT_CACHE_ENTRIES` bounds the entries; what is asked for stays."""
+    cache = MemoryCache(2, 60, clock)
+    cache.put(b"a", result("a"))
+    cache.put(b"b", result("b"))
+    assert cache.get(b"a") == result("a")
+    cache.put(b"c", result("c"))
+    assert [cache.get(key) is not None for key in (b"a", b"b", b"c")] == [True, False, True]
+    assert len(cache) == 2
+
+
+def test_put_answer_is_large_it_is_not_kept(clock: Clock) -> None:
+    """contract §2: entries are bounded in size too, so that their number is a bound."""
+    cache = MemoryCache(4, 60, clock)
+    fits = result(size=MAX_BODY - len(result().results))
+    assert len(fits.results) == MAX_BODY
+    cache.put(b"k", fits)
+    cache.put(b"l", result(size=MAX_BODY - len(result().results) + 1))
+    assert cache.get(b"k") == fits
+    assert cache.get(b"l") is None
+
+
+def test_get_thousands_have_expired_each_goes_on_its_own(clock: Clock) -> None:
+    """layout §4: no access pays for the expiry of all (the hour in the key lets whole caches expire together)."""
+    cache = MemoryCache(5000, 60, clock)
+    for number in range(5000):
+        cache.put(b"%d" % number, result())
+    clock.time += 61
+    assert cache.get(b"7") is None
+    assert len(cache) == 4999
+    cache.put(b"new", result("new"))
+    assert cache.get(b"new") == result("new")
+    assert len(cache) == 5000
+
+
+def test_stored_answer_cannot_be_changed(clock: Clock) -> None:
+    """B092: (contract §8) what is stored is immutable, and never shared with an answer being built."""
+    cache = MemoryCache(4, 60, clock)
+    cache.put(b"k", result())
+    found = cache.get(b"k")
+    assert found is not None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.rerank_ms = 5  # type: ignore[misc]
+    found.hits().clear()
+    found.hits()[0]["title"] = "changed"
+    assert cache.get(b"k") == result()
+    assert all(isinstance(value, bytes | tuple | int) for value in dataclasses.astuple(found))
+
+
+@pytest.mark.usefixtures("_switch_often")
+def test_threads_hammer_it_no_error_and_it_works_after() -> None:
+    """B090: (B091) reads, writes and expiry of 8 threads; then it still stores and serves."""
+    ticks = iter(range(10**9))
+    cache = MemoryCache(16, 3, lambda: float(next(ticks)))
+    errors: list[BaseException] = []
+    wrong: list[SearchResult] = []
+    start = threading.Barrier(8)
+    answers = {b"%d" % number: result(str(number)) for number in range(32)}
+
+    def hammer(seed: int) -> None:
+        chance = random.Random(seed)
+        start.wait(20)
+        try:
+            for _ in range(3000):
+                key = b"%d" % chance.randrange(32)
+                if chance.random() < 0.5:
+                    cache.put(key, answers[key])
+                elif (found := cache.get(key)) is not None and found is not answers[key]:
+                    wrong.append(found)
+                assert len(cache) <= 16
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=hammer, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (errors, wrong) == ([], [])
+    for key, answer in answers.items():
+        cache.put(key, answer)
+        assert cache.get(key) is answer
+
+
+@pytest.mark.parametrize("first", ["get", "put"])
+@pytest.mark.parametrize("second", ["get", "put", "len"])
+def test_thread_is_in_the_middle_others_wait(first: str, second: str) -> None:
+    """B090: one lock round every access, reads too (an access asks the clock while it holds the lock)."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def clock() -> float:
+        if threading.current_thread().name == "first":
+            inside.set()
+            go_on.wait(20)
+        return 1000.0
+
+    cache = MemoryCache(4, 60, clock)
+    cache.put(b"k", result())
+    uses = {"get": lambda: cache.get(b"k"), "put": lambda: cache.put(b"k", result()), "len": lambda: len(cache)}
+    threads = [threading.Thread(target=uses[use], name=name) for use, name in ((first, "first"), (second, "second"))]
+    threads[0].start()
+    assert inside.wait(20)
+    threads[1].start()
+    threads[1].join(0.1)
+    assert threads[1].is_alive()
+    go_on.set()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def test_threads_have_hammered_it_every_later_store_works() -> None:
+    """B091: a cache that expired under many threads is as good as a new one."""
+    ticks = iter(range(10**9))
+    cache = MemoryCache(8, 2, lambda: float(next(ticks)))
+    threads = [
+        threading.Thread(target=lambda: [cache.put(b"k", result()) or cache.get(b"k") for _ in range(2000)])
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    for number in range(20):
+        cache.put(b"%d" % number, result(str(number)))
+        assert cache.get(b"%d" % number) == result(str(number))
+
+
+def test_null_cache_keeps_nothing() -> None:
+    """contract §2: `SIFT_CACHE_TTL=0` is no cache."""
+    cache = NullCache()
+    cache.put(b"k", result())
+    assert cache.get(b"k") is None
+    assert len(cache) == 0

@@ -1,0 +1,613 @@
+"""The daily cap on disk (§6.1, contract §8, kind j of the field cases)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sift.search.protocols import LedgerError
+from sift.store.ledger import SqliteLedger
+
+ROOT = Path(__file__).resolve().parents[2]
+NOON = datetime(2026, 9, 29, 12, tzinfo=UTC).timestamp()
+
+
+class Clock:
+    """Tell a time that tests set."""
+
+    def __init__(self, text: str = "2026-09-29T12:00:00") -> None:
+        self.set(text)
+
+    def set(self, text: str) -> None:
+        self.time = datetime.fromisoformat(text + "+00:00").timestamp()
+
+    def __call__(self) -> float:
+        return self.time
+
+
+def soon() -> float:
+    return time.monotonic() + 0.2
+
+
+def later() -> float:
+    return time.monotonic() + 20
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "ledger.sqlite3"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def make(path: Path, clock: Clock) -> Iterator[Callable[[int], SqliteLedger]]:
+    """Make ledgers on one file, each as a process of its own would."""
+    made: list[SqliteLedger] = []
+
+    def ledger(cap: int = 5) -> SqliteLedger:
+        made.append(SqliteLedger(path, {"tavily": cap}, clock))
+        return made[-1]
+
+    yield ledger
+    for each in made:
+        each._close()
+
+
+def take(ledger: SqliteLedger, times: int = 1) -> int:
+    """Ask for credits; count those given."""
+    return sum(ledger.reserve("tavily", deadline=later()) is not None for _ in range(times))
+
+
+# Counting
+
+
+def test_reserve_up_to_the_cap_and_no_further(make: Any) -> None:
+    """contract §8: one credit a call, none beyond the cap; the numbers agree all the way."""
+    ledger = make(3)
+    assert (ledger.spent("tavily"), ledger.left("tavily")) == (0, 3)
+    for spent in (1, 2, 3):
+        assert ledger.reserve("tavily", deadline=later()) == "2026-09-29"
+        assert (ledger.spent("tavily"), ledger.left("tavily")) == (spent, 3 - spent)
+    assert ledger.reserve("tavily", deadline=later()) is None
+    assert (ledger.spent("tavily"), ledger.left("tavily")) == (3, 0)
+
+
+def test_source_has_no_cap_it_is_free(make: Any, path: Path) -> None:
+    """contract §8: sources without a cap never touch the file."""
+    ledger = make(0)
+    assert ledger.left("searxng") is None
+    assert ledger.reserve("searxng", deadline=later()) == ""
+    ledger.settle("searxng", "", 5)
+    assert not path.exists()
+
+
+def test_cap_is_zero_never_call(make: Any, path: Path) -> None:
+    """contract §2: `0` = never call, without a look at the file."""
+    ledger = make(0)
+    assert ledger.left("tavily") == 0
+    assert ledger.reserve("tavily", deadline=later()) is None
+    assert not path.exists()
+
+
+def test_sources_have_caps_each_its_own(path: Path, clock: Clock) -> None:
+    """contract §8: the count is per source."""
+    ledger = SqliteLedger(path, {"tavily": 1, "exa": 2}, clock)
+    assert ledger.reserve("tavily", deadline=later())
+    assert ledger.reserve("tavily", deadline=later()) is None
+    assert (ledger.left("tavily"), ledger.left("exa")) == (0, 2)
+    assert ledger.reserve("exa", deadline=later())
+    ledger._close()
+
+
+@pytest.mark.parametrize(("credits", "spent"), [(1, 1), (0, 0), (2, 2), (7, 7)])
+def test_settle_books_what_the_call_cost(make: Any, credits: int, spent: int) -> None:
+    """contract §8: settled to `usage.credits`; a call that never left gives its credit back."""
+    ledger = make(5)
+    day = ledger.reserve("tavily", deadline=later())
+    ledger.settle("tavily", day, credits)
+    assert ledger.spent("tavily") == spent
+    assert ledger.left("tavily") == max(0, 5 - spent)
+
+
+def test_call_cost_more_than_was_left_next_call_is_refused(make: Any) -> None:
+    """contract §8: a price beyond the cap is booked in full, and nothing is called after it."""
+    ledger = make(5)
+    day = ledger.reserve("tavily", deadline=later())
+    ledger.settle("tavily", day, 9)
+    assert ledger.reserve("tavily", deadline=later()) is None
+    assert (ledger.spent("tavily"), ledger.left("tavily")) == (9, 0)
+
+
+def test_call_is_not_settled_it_keeps_its_credit(make: Any) -> None:
+    """B161: a call that failed after it was sent counts, however often that happens."""
+    ledger = make(5)
+    assert take(ledger, 8) == 5
+    assert make(5).left("tavily") == 0
+
+
+def test_credit_given_back_can_be_taken_again(make: Any) -> None:
+    """contract §8: a refused connection costs nothing, so a vendor that is down does not use the budget up."""
+    ledger = make(2)
+    for _ in range(10):
+        ledger.settle("tavily", ledger.reserve("tavily", deadline=later()), 0)
+    assert ledger.left("tavily") == 2
+
+
+def test_restart_count_goes_on(make: Any) -> None:
+    """B166: 4 of 5 used, restart, 3 asked for: one is given."""
+    first = make(5)
+    assert take(first, 4) == 4
+    first._close()
+    assert take(make(5), 3) == 1
+
+
+def test_cap_is_changed_spent_credits_stay(make: Any) -> None:
+    """contract §8: another cap is another limit, not another count."""
+    assert take(make(3), 3) == 3
+    assert make(5).left("tavily") == 2
+    assert make(2).left("tavily") == 0
+
+
+# Days
+
+
+def test_new_day_fresh_count(make: Any, clock: Clock) -> None:
+    """B164: the day ends at midnight UTC, over a leap day and the year's end too."""
+    ledger = make(2)
+    for now, day in (
+        ("2027-12-31T23:59:59", "2027-12-31"),
+        ("2028-01-01T00:00:00", "2028-01-01"),
+        ("2028-02-28T23:59:59", "2028-02-28"),
+        ("2028-02-29T00:00:00", "2028-02-29"),
+        ("2028-03-01T00:00:00", "2028-03-01"),
+    ):
+        clock.set(now)
+        assert ledger.left("tavily") == 2
+        assert ledger.reserve("tavily", deadline=later()) == day
+        assert take(ledger, 3) == 1
+
+
+def test_clock_steps_back_no_new_budget(make: Any, clock: Clock) -> None:
+    """B164: a day that was counted stays counted when the clock goes back before it."""
+    ledger = make(3)
+    assert take(ledger, 2) == 2
+    clock.set("2026-09-28T23:00:00")
+    assert (ledger.left("tavily"), ledger.spent("tavily")) == (1, 2)
+    assert take(ledger, 3) == 1
+    clock.set("2026-09-29T12:00:00")
+    assert ledger.left("tavily") == 1  # the credit of the 28th is not today's
+    clock.set("2026-09-30T00:00:00")
+    assert ledger.left("tavily") == 3
+
+
+def test_call_runs_over_midnight_it_is_settled_on_its_own_day(make: Any, clock: Clock) -> None:
+    """contract §8: a credit belongs to the day it was taken on."""
+    clock.set("2026-09-29T23:59:59")
+    ledger = make(3)
+    day = ledger.reserve("tavily", deadline=later())
+    clock.set("2026-09-30T00:00:01")
+    assert take(ledger) == 1
+    ledger.settle("tavily", day, 3)
+    assert ledger.spent("tavily") == 1
+    clock.set("2026-09-29T23:59:59")
+    assert ledger.spent("tavily") == 4
+
+
+def test_credit_is_given_back_twice_count_is_not_below_zero(make: Any) -> None:
+    """contract §8: no mistake makes a budget larger than the cap."""
+    ledger = make(2)
+    day = ledger.reserve("tavily", deadline=later())
+    for _ in range(3):
+        ledger.settle("tavily", day, 0)
+    assert (ledger.spent("tavily"), ledger.left("tavily")) == (0, 2)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York", "UTC", "XXX-14", "XXX+12"])
+def test_time_zone_of_the_host_day_is_utc(make: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    """B162: the same day on every host, at 23:30 and at 00:30 UTC."""
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        ledger = make(5)
+        clock.set("2026-09-29T23:30:00")
+        assert ledger.reserve("tavily", deadline=later()) == "2026-09-29"
+        clock.set("2026-09-30T00:30:00")
+        assert ledger.left("tavily") == 5
+        assert ledger.reserve("tavily", deadline=later()) == "2026-09-30"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+# Threads and processes
+
+TAKE_IN_THREADS = """
+import sys, threading, time
+from pathlib import Path
+from sift.store.ledger import SqliteLedger
+ledger = SqliteLedger(Path(sys.argv[1]), {"tavily": int(sys.argv[2])}, lambda: float(sys.argv[3]))
+taken = []
+sys.stdin.readline()
+def run():
+    for _ in range(25):
+        taken.append(ledger.reserve("tavily", deadline=time.monotonic() + 60) is not None)
+threads = [threading.Thread(target=run) for _ in range(16)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert len(taken) == 16 * 25, len(taken)
+print(sum(taken))
+"""
+
+TAKE_ALOUD = """
+import sys, time
+from pathlib import Path
+from sift.store.ledger import SqliteLedger
+ledger = SqliteLedger(Path(sys.argv[1]), {"tavily": int(sys.argv[2])}, lambda: float(sys.argv[3]))
+while ledger.reserve("tavily", deadline=time.monotonic() + 60) is not None:
+    print("taken", flush=True)
+"""
+
+
+def run(code: str, path: Path, cap: int = 5) -> subprocess.Popen[str]:
+    """Start a process that uses the ledger."""
+    return subprocess.Popen(
+        [sys.executable, "-c", code, str(path), str(cap), str(NOON)],
+        cwd=ROOT,
+        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"]},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_threads_ask_at_once_cap_is_exact(make: Any) -> None:
+    """B158: cap 5, 40 requests at once: 5."""
+    ledger, start, taken = make(5), threading.Barrier(40), list[bool]()
+
+    def ask() -> None:
+        start.wait(20)
+        taken.append(take(ledger) == 1)
+
+    threads = [threading.Thread(target=ask) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (len(taken), sum(taken)) == (40, 5)
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_processes_and_threads_ask_at_once_cap_is_exact(make: Any, path: Path, exists: bool) -> None:
+    """B165: 2 processes of 16 threads ask for 800 of 300, on a new file and on one in use."""
+    before = take(make(300), 7) if exists else 0
+    workers = [run(TAKE_IN_THREADS, path, 300) for _ in range(2)]
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write("\n")
+        worker.stdin.flush()
+    given = [int(worker.communicate(timeout=60)[0]) for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0]
+    assert sum(given) + before == 300
+    assert make(300).spent("tavily") == 300
+
+
+def test_process_is_killed_in_mid_burst_cap_holds_over_all_lives(make: Any, path: Path) -> None:
+    """contract §8: kill -9 twice; what was taken stays taken, and all lives together take the cap and no more."""
+    cap, seen = 200, 0
+    for lines in (40, 60):
+        with run(TAKE_ALOUD, path, cap) as life:
+            assert life.stdout is not None
+            for _ in range(lines):
+                assert life.stdout.readline() == "taken\n"
+            life.send_signal(signal.SIGKILL)
+            seen += lines + life.stdout.read().count("taken\n")
+        spent = make(cap).spent("tavily")
+        assert seen <= spent <= seen + 2  # the credit of each life's last moment may be booked and not told
+    with run(TAKE_ALOUD, path, cap) as last:
+        rest = last.communicate(timeout=60)[0].count("taken\n")
+    assert cap - 2 <= seen + rest <= cap
+    assert make(cap).spent("tavily") == cap
+
+
+FORK = """
+import gc, os, sqlite3, sys, time
+from pathlib import Path
+from sift.store.ledger import SqliteLedger
+def open_connections():
+    return [id(each) for each in gc.get_objects() if isinstance(each, sqlite3.Connection)]
+ledger = SqliteLedger(Path(sys.argv[1]), {"tavily": int(sys.argv[2])}, lambda: float(sys.argv[3]))
+def take(times):
+    return sum(ledger.reserve("tavily", deadline=time.monotonic() + 20) is not None for _ in range(times))
+assert take(1) == 1
+first = id(ledger._connection)
+child = os.fork()
+if not child:
+    status = 1
+    try:
+        assert take(2) == 2
+        gc.collect()
+        assert sorted(open_connections()) == sorted([first, id(ledger._connection)])  # both still alive, not closed
+        assert len(open_connections()) == 2
+        status = 0
+    finally:
+        os._exit(status)
+_, status = os.waitpid(child, 0)
+assert status == 0
+assert id(ledger._connection) == first
+assert ledger.left("tavily") == int(sys.argv[2]) - 3
+print(take(9))
+"""
+
+
+def test_process_forks_child_opens_its_own_connection(path: Path) -> None:
+    """contract §8: a connection that was used before a fork is not used, nor closed, by the child."""
+    with run(FORK, path, 5) as parent:
+        assert parent.communicate(timeout=60)[0] == "2\n"
+    assert parent.returncode == 0
+
+
+# A ledger that cannot be used
+
+
+def refused(ledger: SqliteLedger) -> None:
+    """Check that no credit is given, and that every look at the ledger says so."""
+    for use in (
+        lambda: ledger.reserve("tavily", deadline=soon()),
+        lambda: ledger.left("tavily"),
+        lambda: ledger.spent("tavily"),
+    ):
+        with pytest.raises(LedgerError):
+            use()
+    ledger.settle("tavily", "2026-09-29", 0)  # never raises
+
+
+def test_directory_cannot_be_made_ledger_error(tmp_path: Path) -> None:
+    """contract §8: never called unmetered."""
+    (tmp_path / "file").write_text("")
+    refused(SqliteLedger(tmp_path / "file" / "state" / "ledger.sqlite3", {"tavily": 5}))
+
+
+def test_file_is_a_directory_ledger_error(path: Path) -> None:
+    """contract §8: nor when something else is in its place."""
+    path.mkdir(parents=True)
+    refused(SqliteLedger(path, {"tavily": 5}))
+
+
+def test_file_is_read_only_ledger_error_but_the_count_is_known(make: Any, path: Path) -> None:
+    """contract §8: a ledger that cannot be written gives no credit."""
+    assert take(make(5), 2) == 2
+    ledger = make(5)
+    assert ledger.left("tavily") == 3
+    ledger._connection.execute("PRAGMA query_only = ON")  # root may write any file: SQLite must refuse
+    with pytest.raises(LedgerError):
+        ledger.reserve("tavily", deadline=soon())
+    assert ledger.left("tavily") == 3
+    assert take(ledger) == 1  # opened anew
+
+
+GARBAGE = {
+    "text": b"this is no database, but somebody's notes\n" * 200,
+    "a lost header": bytes(8192),
+    "a cut file": b"SQLite format 3\x00" + b"\x10\x00\x02\x02" + b"\xff" * 30,
+}
+
+
+@pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE.keys())
+def test_file_is_corrupt_ledger_error_and_it_stays_as_it_is(path: Path, content: bytes) -> None:
+    """contract §8: an unreadable file is never replaced: a fresh one would be a fresh budget."""
+    path.parent.mkdir()
+    path.write_bytes(content)
+    ledger = SqliteLedger(path, {"tavily": 5})
+    for _ in range(2):
+        refused(ledger)
+    assert path.read_bytes() == content
+
+
+def test_file_is_corrupt_inside_ledger_error_until_it_is_repaired(make: Any, path: Path) -> None:
+    """contract §8: pages that are damaged count as unreadable; a repaired file is read anew without a restart."""
+    ledger = make(5)
+    assert take(ledger, 2) == 2
+    ledger._close()
+    whole = path.read_bytes()
+    damaged = whole[:100] + b"\xff" * (len(whole) - 100)
+    path.write_bytes(damaged)
+    refused(ledger)
+    assert path.read_bytes() == damaged
+    path.write_bytes(whole)
+    assert ledger.left("tavily") == 3
+    assert take(ledger, 9) == 3
+
+
+def test_table_is_another_one_ledger_error_and_it_stays(path: Path) -> None:
+    """contract §8: a database of something else is not a ledger."""
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE spent (name TEXT)")
+        db.execute("INSERT INTO spent VALUES ('mine')")
+        db.commit()
+    ledger = SqliteLedger(path, {"tavily": 5})
+    refused(ledger)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT * FROM spent").fetchall() == [("mine",)]
+
+
+FULL = """
+import resource, sys, time
+from pathlib import Path
+from sift.search.protocols import LedgerError
+from sift.store.ledger import SqliteLedger
+ledger = SqliteLedger(Path(sys.argv[1]), {"tavily": int(sys.argv[2])}, lambda: float(sys.argv[3]))
+if sys.stdin.readline() == "opened\\n":
+    ledger.left("tavily")
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+def tell(use):
+    try:
+        return use()
+    except LedgerError:
+        return "LedgerError"
+print(tell(lambda: ledger.reserve("tavily", deadline=time.monotonic() + 5)))
+ledger.settle("tavily", "2026-09-29", 2)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+print(tell(lambda: ledger.reserve("tavily", deadline=time.monotonic() + 5)))
+"""
+
+
+@pytest.mark.parametrize("state", ["opened", "closed"])
+def test_disk_is_full_ledger_error_until_there_is_room(make: Any, path: Path, state: str) -> None:
+    """contract §8: what cannot be written is not given; with room again it goes on, with the count as it was."""
+    before = take(make(9), 2) if state == "opened" else 0
+    with run(FULL, path, 9) as worker:
+        told = worker.communicate(state + "\n", timeout=60)[0]
+    assert told == "LedgerError\n2026-09-29\n"
+    assert make(9).spent("tavily") == before + 1
+
+
+# Waiting
+
+
+@pytest.fixture
+def other(path: Path) -> Iterator[sqlite3.Connection]:
+    """Be another program that has the file open."""
+    path.parent.mkdir(exist_ok=True)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        yield db
+
+
+def seconds(use: Callable[[], object]) -> float:
+    """Give the time that a use which must fail takes: the best of three, as a busy machine may stop for a moment."""
+    taken = []
+    for _ in range(3):
+        started = time.monotonic()
+        with pytest.raises(LedgerError):
+            use()
+        taken.append(time.monotonic() - started)
+        if taken[-1] < 0.4:
+            break
+    return min(taken)
+
+
+def test_file_is_locked_waiting_ends_at_the_deadline(make: Any, other: sqlite3.Connection) -> None:
+    """contract §8: waiting for the ledger counts into Tavily's timeout; when it is free again it works."""
+    ledger = make(5)
+    assert take(ledger) == 1
+    other.execute("BEGIN EXCLUSIVE")
+    assert 0.15 < seconds(lambda: ledger.reserve("tavily", deadline=soon())) < 0.8
+    assert ledger.left("tavily") == 4  # readers need not wait
+    other.execute("ROLLBACK")
+    assert take(ledger) == 1
+
+
+def test_file_is_locked_before_it_is_opened_waiting_ends_at_the_deadline(make: Any, other: sqlite3.Connection) -> None:
+    """contract §8: the same when the lock meets the first use; a mere look waits next to nothing."""
+    other.execute("BEGIN EXCLUSIVE")
+    ledger = make(5)
+    assert seconds(lambda: ledger.reserve("tavily", deadline=soon())) < 0.8
+    assert seconds(lambda: ledger.left("tavily")) < 0.5
+    assert seconds(lambda: ledger.spent("tavily")) < 0.5
+    other.execute("ROLLBACK")
+    assert take(ledger) == 1
+
+
+def test_file_is_read_while_it_is_first_opened_credit_is_given(make: Any, other: sqlite3.Connection) -> None:
+    """contract §8: another process at its own first use is waited for, though SQLite itself would give up at once."""
+    other.execute("CREATE TABLE t (x)")
+    other.execute("BEGIN IMMEDIATE")
+    taken = list[int]()
+    ledger = make(5)
+    asking = threading.Thread(target=lambda: taken.append(take(ledger)))
+    asking.start()
+    asking.join(0.1)
+    assert taken == []
+    other.execute("ROLLBACK")
+    asking.join(20)
+    assert taken == [1]
+
+
+def test_file_is_locked_for_a_moment_credit_is_given(make: Any, other: sqlite3.Connection) -> None:
+    """contract §8: within the timeout a busy ledger is waited for."""
+    ledger, taken = make(5), list[int]()
+    assert take(ledger) == 1
+    other.execute("BEGIN EXCLUSIVE")
+    asking = threading.Thread(target=lambda: taken.append(take(ledger)))
+    asking.start()
+    asking.join(0.1)
+    assert taken == []
+    other.execute("ROLLBACK")
+    asking.join(20)
+    assert taken == [1]
+
+
+def test_another_thread_waits_each_keeps_its_own_deadline(make: Any, other: sqlite3.Connection) -> None:
+    """contract §8: a thread that waits for another one of its process gives up at its own deadline."""
+    ledger, taken = make(5), list[int]()
+    assert take(ledger) == 1
+    other.execute("BEGIN EXCLUSIVE")
+    asking = threading.Thread(target=lambda: taken.append(take(ledger)))
+    asking.start()
+    while not ledger._lock.locked():
+        asking.join(0.001)
+    assert seconds(lambda: ledger.reserve("tavily", deadline=soon())) < 0.8
+    assert seconds(lambda: ledger.left("tavily")) < 0.5
+    assert taken == []
+    other.execute("ROLLBACK")
+    asking.join(20)
+    assert taken == [1]
+
+
+def test_deadline_has_passed_no_credit_is_lost(make: Any, other: sqlite3.Connection) -> None:
+    """contract §8: a call that comes too late finds the ledger as it was."""
+    ledger = make(5)
+    assert take(ledger) == 1
+    other.execute("BEGIN EXCLUSIVE")
+    assert seconds(lambda: ledger.reserve("tavily", deadline=time.monotonic() - 5)) < 0.5
+    other.execute("ROLLBACK")
+    assert ledger.spent("tavily") == 1
+
+
+def test_file_is_locked_at_the_end_credit_is_kept(make: Any, other: sqlite3.Connection) -> None:
+    """contract §8: what cannot be booked keeps its credit; an unmetered call is worse than a lost credit."""
+    ledger = make(5)
+    day = ledger.reserve("tavily", deadline=later())
+    other.execute("BEGIN EXCLUSIVE")
+    booking = threading.Thread(target=ledger.settle, args=("tavily", day, 0))
+    booking.start()
+    booking.join(20)
+    assert not booking.is_alive()
+    other.execute("ROLLBACK")
+    assert ledger.spent("tavily") == 1
+
+
+def test_looks_are_cheap(make: Any) -> None:
+    """contract §8: every search looks before it asks; a thousand looks are no matter."""
+    ledger = make(5)
+    take(ledger)
+    started = time.monotonic()
+    for _ in range(1000):
+        ledger.left("tavily")
+    assert time.monotonic() - started < 5.0
+
+
+def test_settings_of_the_file_survive_a_kill(make: Any, path: Path) -> None:
+    """engineering.md: a write-ahead log, in the state directory only, which is the owner's alone."""
+    ledger = make(5)
+    take(ledger)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert {each.name for each in path.parent.iterdir()} <= {path.name, path.name + "-wal", path.name + "-shm"}
+    assert path.parent.stat().st_mode & 0o777 == 0o700

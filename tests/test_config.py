@@ -1,0 +1,363 @@
+"""Every setting, read once from the environment (contract §2)."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sift.config
+from sift.config import LOG_LEVELS, SETTINGS, Config, keys_file, state_dir
+from sift.errors import ConfigError
+
+BASE = {"SIFT_SEARXNG_URL": "http://searx.example", "HOME": "/home/someone"}
+ALL = BASE | {"SIFT_BRAVE_API_KEY": "brave-key", "SIFT_TAVILY_API_KEY": "tavily-key"}
+
+
+def read(**environ: str) -> Config:
+    """Read settings that enable all three sources, and those given."""
+    return Config.from_env(ALL | environ)
+
+
+def value(config: Config, name: str) -> Any:
+    """Give what a variable came to."""
+    searxng, brave, tavily = config.sources
+    return {
+        "SIFT_SEARXNG_URL": searxng.url,
+        "SIFT_BRAVE_API_KEY": brave.key,
+        "SIFT_BRAVE_URL": brave.url,
+        "SIFT_TAVILY_API_KEY": tavily.key,
+        "SIFT_TAVILY_URL": tavily.url,
+        "SIFT_TAVILY_DAILY_CAP": tavily.daily_cap,
+        "SIFT_TAVILY_RERANK": tavily.rerank,
+        "SIFT_SEARXNG_TIMEOUT": searxng.timeout,
+        "SIFT_BRAVE_TIMEOUT": brave.timeout,
+        "SIFT_TAVILY_TIMEOUT": tavily.timeout,
+        "SIFT_CACHE_TTL": config.cache_ttl,
+        "SIFT_CACHE_ENTRIES": config.cache_entries,
+        "SIFT_STATE_DIR": config.state_dir,
+        "SIFT_KEYS_FILE": config.keys_file,
+        "SIFT_AUTH": config.auth,
+        "SIFT_DEMO": config.demo,
+        "SIFT_THREADS": config.threads,
+        "SIFT_BREAKER_FAILURES": config.breaker_failures,
+        "SIFT_BREAKER_SECONDS": config.breaker_seconds,
+        "SIFT_LOG_LEVEL": config.log_level,
+    }[name]
+
+
+DEFAULTS = {
+    "SIFT_SEARXNG_URL": "http://searx.example",
+    "SIFT_BRAVE_API_KEY": "brave-key",
+    "SIFT_BRAVE_URL": "https://api.search.brave.com/res/v1/llm/context",
+    "SIFT_TAVILY_API_KEY": "tavily-key",
+    "SIFT_TAVILY_URL": "https://api.tavily.com/search",
+    "SIFT_TAVILY_DAILY_CAP": 30,
+    "SIFT_TAVILY_RERANK": True,
+    "SIFT_SEARXNG_TIMEOUT": 8.0,
+    "SIFT_BRAVE_TIMEOUT": 8.0,
+    "SIFT_TAVILY_TIMEOUT": 8.0,
+    "SIFT_CACHE_TTL": 3600.0,
+    "SIFT_CACHE_ENTRIES": 2048,
+    "SIFT_STATE_DIR": Path("/home/someone/.local/state/sift"),
+    "SIFT_KEYS_FILE": Path("/home/someone/.local/state/sift/keys.json"),
+    "SIFT_AUTH": True,
+    "SIFT_DEMO": False,
+    "SIFT_THREADS": 64,
+    "SIFT_BREAKER_FAILURES": 5,
+    "SIFT_BREAKER_SECONDS": 30.0,
+    "SIFT_LOG_LEVEL": "info",
+}
+TIMEOUTS = ("SIFT_SEARXNG_TIMEOUT", "SIFT_BRAVE_TIMEOUT", "SIFT_TAVILY_TIMEOUT")
+URLS = ("SIFT_SEARXNG_URL", "SIFT_BRAVE_URL", "SIFT_TAVILY_URL")
+KEYS = ("SIFT_BRAVE_API_KEY", "SIFT_TAVILY_API_KEY")
+
+GOOD: list[tuple[str, str, Any]] = [
+    *[(name, text, float(text)) for name in TIMEOUTS for text in ("0.1", "10", "2.5", "1e0")],
+    *[
+        (name, text, text)
+        for name in URLS
+        for text in (
+            "http://127.0.0.1:8080",
+            "https://h.example/a/b?c=d",
+            "http://[::1]:99/x",
+            "HTTP://H.example",
+            "http://h",
+        )
+    ],
+    *[(name, "tvly-AZ09_-.~+/=!#", "tvly-AZ09_-.~+/=!#") for name in KEYS],
+    ("SIFT_TAVILY_DAILY_CAP", "0", 0),
+    ("SIFT_TAVILY_DAILY_CAP", "1000", 1000),
+    ("SIFT_TAVILY_RERANK", "false", False),
+    ("SIFT_TAVILY_RERANK", "TRUE", True),
+    ("SIFT_CACHE_TTL", "0", 0.0),
+    ("SIFT_CACHE_TTL", "90.5", 90.5),
+    ("SIFT_CACHE_ENTRIES", "1", 1),
+    ("SIFT_STATE_DIR", "/var/lib/sift", Path("/var/lib/sift")),
+    ("SIFT_STATE_DIR", "relative", Path("relative")),
+    ("SIFT_KEYS_FILE", "/etc/sift/keys.json", Path("/etc/sift/keys.json")),
+    ("SIFT_AUTH", "off", False),
+    ("SIFT_AUTH", "Keys", True),
+    ("SIFT_DEMO", "on", True),
+    ("SIFT_THREADS", "1", 1),
+    ("SIFT_THREADS", "256", 256),
+    ("SIFT_BREAKER_FAILURES", "0", 0),
+    ("SIFT_BREAKER_SECONDS", "0.5", 0.5),
+    *[("SIFT_LOG_LEVEL", level.upper(), level) for level in ("debug", "info", "warning", "error", "critical")],
+]
+
+NOT_WHOLE = ("x", "-1", "+5", "1.0", "1_0", "\u0667", "\u00b2", "0x10", "1e3", "9" * 13, "9" * 5000, "5 5")
+NOT_NUMBERS = ("x", "nan", "inf", "-inf", "1e999", "-1", "1_0", "\u0667", "\uff18", "1,5", "0x1", "8s")
+BAD: list[tuple[str, str]] = [
+    *[(name, text) for name in TIMEOUTS for text in (*NOT_NUMBERS, "0", "0.09", "10.01", "1000")],
+    *[
+        (name, text)
+        for name in URLS
+        for text in (
+            "searx.example",
+            "//searx.example",
+            "ftp://searx.example",
+            "file:///etc/passwd",
+            "http://",
+            "http:///x",
+            "http://:80",
+            "http://h:0",
+            "http://h:65536",
+            "http://h:port",
+            "http://user@h",
+            "http://user:word@h",
+            "http://h/#part",
+            "http://h/#",
+            "http://h/a b",
+            "http://h\\@other",
+            "http://h/\tx",
+            "http://h/\u00fc",
+            "http://m\u00fcnchen.example",
+            "http://[::1",
+            "http://h/\x7f",
+        )
+    ],
+    *[
+        (name, text)
+        for name in KEYS
+        for text in (
+            "ab cd",
+            "ab\ncd",
+            "ab\r\ncd",
+            "ab\x00cd",
+            "ab\tcd",
+            "ab\x7fcd",
+            "ab\u00fccd",
+            "ab\u00a0cd",
+            "ab\udce9cd",
+        )
+    ],
+    *[("SIFT_TAVILY_DAILY_CAP", text) for text in (*NOT_WHOLE, "1000000001")],
+    *[("SIFT_CACHE_ENTRIES", text) for text in (*NOT_WHOLE, "0", "10000001")],
+    *[("SIFT_THREADS", text) for text in (*NOT_WHOLE, "0", "4097")],
+    *[("SIFT_BREAKER_FAILURES", text) for text in (*NOT_WHOLE, "1000001")],
+    *[("SIFT_CACHE_TTL", text) for text in (*NOT_NUMBERS, "31536001")],
+    *[("SIFT_BREAKER_SECONDS", text) for text in (*NOT_NUMBERS, "0", "86401")],
+    *[("SIFT_TAVILY_RERANK", text) for text in ("yes", "1", "on", "0", "tru")],
+    *[("SIFT_AUTH", text) for text in ("on", "none", "false", "key")],
+    *[("SIFT_DEMO", text) for text in ("yes", "true", "1")],
+    *[("SIFT_LOG_LEVEL", text) for text in ("verbose", "trace", "20")],
+]
+
+
+def test_defaults_are_those_of_the_table() -> None:
+    """contract §2: the table's column of defaults."""
+    config = read()
+    assert {name: value(config, name) for name in DEFAULTS} == DEFAULTS
+
+
+@pytest.mark.parametrize(("name", "text", "meant"), GOOD)
+def test_value_is_good_it_is_read(name: str, text: str, meant: Any) -> None:
+    """contract §2: a good value counts, with blanks round it too, and changes no other setting."""
+    for spelled in (text, f"  {text}\n"):
+        config = read(**{name: spelled})
+        others = DEFAULTS | ({"SIFT_KEYS_FILE": Path(text) / "keys.json"} if name == "SIFT_STATE_DIR" else {})
+        assert {other: value(config, other) for other in DEFAULTS} == others | {name: meant}
+        assert type(value(config, name)) is type(DEFAULTS[name])
+
+
+@pytest.mark.parametrize(("name", "text"), BAD)
+def test_value_is_bad_one_line_names_the_variable(name: str, text: str) -> None:
+    """contract §2: a bad value stops the start with one line that names the variable, and never shows the value."""
+    with pytest.raises(ConfigError) as raised:
+        read(**{name: text})
+    said = str(raised.value)
+    assert said.startswith(f"{name} ")
+    assert "\n" not in said
+    assert text not in said.removeprefix(name) or len(text) < 4
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t \n"])
+def test_value_is_blank_it_is_unset(blank: str) -> None:
+    """contract §2: set but blank counts as unset, for every variable."""
+    assert Config.from_env(BASE | {setting.name: blank for setting in SETTINGS if setting.name not in BASE}) == (
+        Config.from_env(BASE)
+    )
+    with pytest.raises(ConfigError, match=r"^no source"):
+        Config.from_env({"SIFT_SEARXNG_URL": blank, "SIFT_BRAVE_API_KEY": blank, "SIFT_TAVILY_API_KEY": blank})
+
+
+# Sources
+
+
+@pytest.mark.parametrize(
+    ("environ", "names"),
+    [
+        ({"SIFT_SEARXNG_URL": "http://h"}, ["searxng"]),
+        ({"SIFT_BRAVE_API_KEY": "k"}, ["brave_llm"]),
+        ({"SIFT_TAVILY_API_KEY": "k"}, ["tavily"]),
+        ({"SIFT_TAVILY_API_KEY": "k", "SIFT_SEARXNG_URL": "http://h"}, ["searxng", "tavily"]),
+        (ALL, ["searxng", "brave_llm", "tavily"]),
+        ({"SIFT_DEMO": "on"}, ["searxng", "brave_llm", "tavily"]),
+        ({"SIFT_DEMO": "on", "SIFT_BRAVE_API_KEY": "k"}, ["searxng", "brave_llm", "tavily"]),
+    ],
+)
+def test_sources_are_those_switched_on_in_order(environ: dict[str, str], names: list[str]) -> None:
+    """contract §2, §4: unset = source off; always in this order; the demo has all."""
+    assert [source.name for source in Config.from_env({"HOME": "/h", **environ}).sources] == names
+
+
+def test_no_source_is_set_three_variables_are_named() -> None:
+    """contract §2: with no source and no demo the start is refused, naming the three."""
+    for environ in ({}, {"SIFT_BRAVE_URL": "https://h/x", "SIFT_TAVILY_URL": "https://h/y", "SIFT_DEMO": "off"}):
+        with pytest.raises(ConfigError) as raised:
+            Config.from_env({"HOME": "/h", **environ})
+        for name in ("SIFT_SEARXNG_URL", "SIFT_BRAVE_API_KEY", "SIFT_TAVILY_API_KEY"):
+            assert name in str(raised.value)
+        assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["SIFT_BRAVE_URL", "SIFT_TAVILY_TIMEOUT", "SIFT_TAVILY_DAILY_CAP", "SIFT_BRAVE_TIMEOUT"]
+)
+def test_value_of_a_source_that_is_off_is_bad_it_is_named_all_the_same(name: str) -> None:
+    """contract §2: a bad value stops the start."""
+    with pytest.raises(ConfigError, match=f"^{name} "):
+        Config.from_env(BASE | {name: "bad"})
+
+
+def test_only_tavily_has_a_cap() -> None:
+    """contract §8: the other sources are free."""
+    assert [source.daily_cap for source in read().sources] == [None, None, 30]
+
+
+# Keys
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "  ", "\t"])
+def test_key_ends_with_white_space_it_is_trimmed(name: str, end: str) -> None:
+    """B175: a key read from a file with its line end."""
+    assert value(read(**{name: f"{end}secret-key{end}"}), name) == "secret-key"
+
+
+@pytest.mark.parametrize("name", KEYS)
+@pytest.mark.parametrize("inside", ["\n", "\x00", " ", "\u00e9", "\x1b", "\u2028", "\udcff"])
+def test_key_holds_an_unfit_character_it_is_not_shown(name: str, inside: str) -> None:
+    """B175: start-up refuses it without printing any part of it."""
+    with pytest.raises(ConfigError) as raised:
+        read(**{name: f"secret{inside}word"})
+    assert name in str(raised.value)
+    assert not re.search("secret|word", str(raised.value) + repr(raised.value))
+
+
+def test_config_is_shown_keys_are_not() -> None:
+    """contract §2: no setting's value is ever printed if it is a key."""
+    config = read()
+    for shown in (repr(config), str(config.sources), f"{config.sources[1]!r}"):
+        assert "brave-key" not in shown
+        assert "tavily-key" not in shown
+
+
+def test_config_is_frozen() -> None:
+    """contract §2: one frozen object."""
+    config = read()
+    with pytest.raises(FrozenInstanceError):
+        config.threads = 1  # type: ignore[misc]
+    with pytest.raises(FrozenInstanceError):
+        config.sources[0].key = "x"  # type: ignore[misc]
+
+
+# Paths
+
+
+@pytest.mark.parametrize(
+    ("environ", "path"),
+    [
+        ({"SIFT_STATE_DIR": "/s", "XDG_STATE_HOME": "/x", "HOME": "/h"}, "/s"),
+        ({"XDG_STATE_HOME": "/x", "HOME": "/h"}, "/x/sift"),
+        ({"XDG_STATE_HOME": " /x ", "HOME": "/h"}, "/x/sift"),
+        ({"XDG_STATE_HOME": "", "HOME": "/h"}, "/h/.local/state/sift"),
+        ({"XDG_STATE_HOME": "relative", "HOME": "/h"}, "/h/.local/state/sift"),
+        ({"HOME": "/h"}, "/h/.local/state/sift"),
+        ({"SIFT_STATE_DIR": " ", "HOME": "/h"}, "/h/.local/state/sift"),
+    ],
+)
+def test_state_dir_is_chosen_by_the_first_that_is_set(environ: dict[str, str], path: str) -> None:
+    """contract §2: `SIFT_STATE_DIR`, then `$XDG_STATE_HOME/sift`, then `~/.local/state/sift`."""
+    assert state_dir(environ) == Path(path)
+    assert keys_file(environ) == Path(path) / "keys.json"
+    assert keys_file(environ | {"SIFT_KEYS_FILE": " /k.json "}) == Path("/k.json")
+
+
+@pytest.mark.parametrize("environ", [{}, {"HOME": ""}])
+def test_state_dir_home_is_unset_the_users_own_is_taken(
+    environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """contract §2: `~` is the user's, also where a service manager sets no HOME."""
+    monkeypatch.delenv("HOME")
+    assert state_dir(environ) == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local/state/sift"
+
+
+def test_state_dir_user_has_no_home_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """contract §2: as in a container with a made-up user: one line, no traceback."""
+
+    def unknown(user: int) -> None:
+        raise KeyError(user)
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    with pytest.raises(ConfigError, match=r"^SIFT_STATE_DIR "):
+        Config.from_env({"SIFT_SEARXNG_URL": "http://h"})
+    assert Config.from_env({"SIFT_SEARXNG_URL": "http://h", "SIFT_STATE_DIR": "/s"}).state_dir == Path("/s")
+
+
+# The table
+
+
+def test_settings_each_is_read_and_each_name_in_the_code_is_one() -> None:
+    """layout §5: SETTINGS is what README and code are held to, so nothing in it is dead and nothing is missing."""
+    names = [setting.name for setting in SETTINGS]
+    assert len(set(names)) == len(names)
+    assert set(names) == set(DEFAULTS)
+    source = Path(sift.config.__file__).read_text()
+    assert set(re.findall(r"SIFT_[A-Z_]+[A-Z]", source)) == set(names)
+    assert {name for name, _, _ in GOOD} == {*names}
+    assert {name for name, _ in BAD} == {*names} - {"SIFT_STATE_DIR", "SIFT_KEYS_FILE"}
+    for name, text, meant in GOOD:
+        if meant != DEFAULTS[name]:
+            assert value(read(**{name: text}), name) == meant
+
+
+def test_settings_defaults_are_those_in_use() -> None:
+    """layout §5: the default the table shows is the one that is read."""
+    shown = {setting.name: setting.default for setting in SETTINGS if setting.default}
+    assert read(**shown) == read()
+    assert all(setting.help and "\n" not in setting.help for setting in SETTINGS)
+
+
+def test_settings_help_names_every_log_level() -> None:
+    """contract §2: the levels that can be set are the ones that are told."""
+    (log_level,) = [setting for setting in SETTINGS if setting.name == "SIFT_LOG_LEVEL"]
+    assert all(level in log_level.help for level in LOG_LEVELS)

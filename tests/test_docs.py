@@ -1,0 +1,214 @@
+"""The documents say what the program does."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sift.api.v1.search import read
+from sift.cli.status import ExitStatus
+from sift.config import SETTINGS
+from sift.search.schema import SearchSchema
+from sift.sources import SOURCES
+from tests.service import ROOT, Service
+
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "skill/SKILL.md"]
+DOCUMENTS += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
+
+
+def blocks(language: str) -> list[str]:
+    """Give the README's code blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+
+
+def section(title: str) -> str:
+    """Give the text of a section of the README, without those below it."""
+    (found,) = re.findall(rf"^##+ {re.escape(title)}\n(.*?)(?=^##+ |\Z)", README, re.DOTALL | re.MULTILINE)
+    return str(found)
+
+
+def rows(text: str) -> list[list[str]]:
+    """Give the cells of a text's tables, head and rule left out."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines]
+    return [
+        row for row in cells if not set(row[0]) <= {"-"} and row[0] not in ("variable", "field", "flag", "exit code")
+    ]
+
+
+def test_settings_table_names_every_setting_with_its_default() -> None:
+    """README, Settings: the same variables in the same order, the same defaults."""
+    documented = [(row[0].strip("`"), row[1].strip("`")) for row in rows(section("Settings"))]
+    assert documented == [(setting.name, setting.default or "unset") for setting in SETTINGS]
+
+
+def test_no_document_names_a_setting_that_does_not_exist() -> None:
+    """A variable that is spelt wrong in a document is found here."""
+    known = {setting.name for setting in SETTINGS} | {"SIFT_URL", "SIFT_TOKEN"}
+    for name in DOCUMENTS:
+        text = (ROOT / name).read_text()
+        found = set(re.findall(r"SIFT_[A-Z_]+[A-Z]", text))
+        assert {each for each in found if not each.startswith("SIFT_EXAMPLE_")} <= known, name
+
+
+def test_every_field_of_a_request_is_documented() -> None:
+    """README, The request: each field of the schema has a row, and no row is of another field."""
+    documented = {
+        field for row in rows(section("The request") + section("Filters")) for field in re.findall(r"`(\w+)`", row[0])
+    }
+    assert documented == set(SearchSchema().fields)
+
+
+def test_filter_table_has_a_column_for_every_source() -> None:
+    """README, Filters: native, enforced or noted, for each of the sources."""
+    (head,) = [line for line in section("Filters").splitlines() if line.startswith("| field")]
+    columns = [cell.strip().lower() for cell in head.strip("|").split("|")][2:]
+    assert sorted(columns) == sorted(name.removesuffix("_llm") for name in SOURCES)
+    assert all(len(row) == 5 and all(row) for row in rows(section("Filters")))
+
+
+def test_every_flag_of_search_is_documented() -> None:
+    """README, The command: the flags of `sift search --help`, all of them and no others."""
+    listed = subprocess.run(
+        [Path(sys.executable).with_name("sift"), "search", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    flags = set(re.findall(r"^ +(?:-h, )?(--[a-z-]+)", listed, re.MULTILINE))
+    documented = {flag for row in rows(section("The command")) for flag in re.findall(r"--[a-z-]+", row[0])}
+    assert documented == flags
+
+
+def test_exit_codes_are_documented() -> None:
+    """README, The command: every code but the shells' own one for Ctrl-C."""
+    documented = {int(row[0]) for row in rows(section("The command")) if row[0].isdigit()}
+    assert documented == set(ExitStatus) - {ExitStatus.INTERRUPTED}
+
+
+def test_json_and_yaml_examples_parse() -> None:
+    """README: every example is what it says it is."""
+    assert [json.loads(block) for block in blocks("json")]
+    assert [yaml.safe_load(block) for block in blocks("yaml")]
+
+
+def request_bodies() -> list[str]:
+    """Give the bodies of the README's curl examples."""
+    commands = [line for block in blocks("bash") for line in block.splitlines() if line.startswith("curl ")]
+    return [words[words.index("-d") + 1] for words in map(shlex.split, commands)]
+
+
+@pytest.mark.parametrize("body", request_bodies())
+def test_request_examples_are_valid(body: str) -> None:
+    """README: the service takes each, without a warning."""
+    assert read(body.encode()).warnings == ()
+
+
+def links(name: str) -> list[str]:
+    """Give the links of a document that lead to the project itself."""
+    found = re.findall(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$", (ROOT / name).read_text(), re.MULTILINE)
+    return [one or other for one, other in found if "://" not in (one or other)]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_links_lead_somewhere(name: str) -> None:
+    """A link to a file or to a heading that is not there is found here."""
+    for link in links(name):
+        path, _, anchor = link.partition("#")
+        target = (ROOT / name).parent / path if path else ROOT / name
+        assert target.exists(), link
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}, link
+
+
+def test_files_that_contributing_names_exist() -> None:
+    """CONTRIBUTING, Where a rule lives: every path is one."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    named = {path for path in re.findall(r"`((?:sift|tests|docs|\.ci)/[\w./]*)`", text) if "example" not in path}
+    assert len(named) > 20
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_targets_that_documents_name_exist() -> None:
+    """Every `make …` of a document is a target."""
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {
+        target
+        for name in DOCUMENTS
+        for target in re.findall(r"(?:^|`)make ([a-z]+)\b", (ROOT / name).read_text(), re.MULTILINE)
+    }
+    assert {"run", "test", "gate"} <= named <= targets
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    with Service(tmp_path_factory.mktemp("demo"), {"SIFT_DEMO": "on"}) as service:
+        yield service
+
+
+def first_commands() -> list[str]:
+    """Give the two commands that a reader tries first."""
+    (block,) = [block for block in blocks("bash") if "context manager" in block]
+    return block.splitlines()
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not installed (Debian: curl)")
+def test_first_curl_command_finds_documentation(demo: Service) -> None:
+    """README, Try it: what it prints first is Python's page on the subject."""
+    (command,) = [line for line in first_commands() if line.startswith("curl ")]
+    words = shlex.split(command.replace("localhost:8787", f"127.0.0.1:{demo.port}"))
+    answer = json.loads(subprocess.run(words, capture_output=True, check=True, timeout=60).stdout)
+    assert answer["results"][0]["url"].startswith("https://docs.python.org/3/")
+    assert "context manager" in answer["results"][0]["title"].lower()
+    assert len(answer["results"]) == 8
+
+
+def test_first_cli_command_finds_documentation(demo: Service, tmp_path: Path) -> None:
+    """README, Try it: the same with the command."""
+    (command,) = [line for line in first_commands() if ".venv/bin/sift" in line]
+    words = shlex.split(command)
+    words[0] = str(Path(sys.executable).with_name("sift"))
+    environ = {"SIFT_URL": demo.url, "HOME": str(tmp_path)}
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=True, timeout=60)
+    assert "https://docs.python.org/3/" in done.stdout
+
+
+def test_example_answer_has_the_fields_of_a_real_one(demo: Service) -> None:
+    """README, The answer: keys and their order, and the table beside it."""
+    example = json.loads(blocks("json")[0])
+    real = demo.search("context manager")
+    assert list(example) == list(real)
+    assert list(example["results"][0]) == list(real["results"][0])
+    assert list(example["sizes"]) == list(real["sizes"])
+    documented = {
+        field for row in rows(section("The answer")) for field in re.findall(r"`(?:results\[\]\.)?(\w+)`", row[0])
+    }
+    assert {*real, *real["results"][0], "published_date"} - {"results"} <= documented
+
+
+def test_example_log_record_has_the_fields_of_a_real_one(demo: Service) -> None:
+    """README, Health, status, logs: a restricted caller's record, field by field."""
+    (record,) = [json.loads(block) for block in blocks("json") if '"event"' in block]
+    demo.search("anything")
+    fleet_only = {"n_queries", "filters", "rerank_ms"}
+    assert [name for name in demo.records()[-1] if name not in fleet_only] == list(record)
+
+
+def test_every_warning_that_occurs_is_documented() -> None:
+    """README, Warnings: each text in the source has its row."""
+    text = section("Warnings")
+    source = "\n".join(path.read_text() for path in (ROOT / "sift" / "sources").glob("*.py"))
+    reasons = set(re.findall(r'SourceError\("([a-z ]+)"', source))
+    notes = set(re.findall(r'^ +"([a-z][a-z_ ()]+)": ', source, re.MULTILINE)) - {"include_answer"}
+    assert reasons >= {"bad response", "no engine answered"}
+    notes = {note for note in notes if " " in note}
+    assert notes >= {"extra include_domains dropped"}
+    assert [words for words in sorted(reasons | notes) if words not in text] == []
