@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
+from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
 
 from sift.app import build_services
 from sift.config import Config
@@ -70,9 +72,11 @@ worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def post_worker_init(worker: Any) -> None:
-    """Leave Ctrl-C to the master, which tells its workers by another signal.
+    """Make Ctrl-C and SIGQUIT end a worker at once, always.
 
-    A terminal sends it to both, and a worker that gets the second signal inside gunicorn's handler of the first waits
-    for a lock that it holds itself, until the master kills it a minute later.
+    gunicorn's own handler takes a lock of the thread pool. Where the main thread holds it already, because it hands out
+    a request or is in that handler for another signal, it waits for itself until the master kills it a minute later.
+    A terminal sends SIGINT to master and workers alike, and the master then sends SIGQUIT: one of the two is enough.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGQUIT, partial(Worker.handle_quit, worker))

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from http.client import HTTPResponse
+from http.client import HTTPException, HTTPResponse
 from typing import Any
 from urllib.parse import quote_plus, urlsplit
 
@@ -26,7 +26,7 @@ from requests.adapters import HTTPAdapter
 from requests.exceptions import RequestException
 from requests.exceptions import Timeout as RequestTimeout
 from requests.structures import CaseInsensitiveDict
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, Timeout
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import HTTPError, NewConnectionError
 from urllib3.response import BaseHTTPResponse
@@ -66,6 +66,10 @@ _call = _Call()
 
 class _DeadlineSocket(socket.socket):
     """Give every wait only the time that is left: a timeout per read is no bound when bytes drip (B096)."""
+
+    def makefile(self, mode: str = "r", buffering: int | None = None, **kwargs: Any) -> Any:
+        # http.client asks for no size; with room for a whole answer one read does what three did.
+        return super().makefile(mode, _CHUNK if buffering is None else buffering, **kwargs)  # type: ignore[call-overload]
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         self.settimeout(_call.left())
@@ -136,11 +140,31 @@ class _TLSConnection(_Connecting, HTTPSConnection):
     response_class = _StatusResponse
 
 
-class _Pool(HTTPConnectionPool):
+class _SendingOnce:
+    """Send on a kept or a new connection, and leave the body unread.
+
+    urllib3's own urlopen also retries, redirects and keeps timeouts, unwanted here: 40 of a call's 400 µs.
+    """
+
+    def urlopen(
+        self: Any, method: str, url: str, body: bytes | None = None, headers: Any = None, **_: Any
+    ) -> BaseHTTPResponse:
+        connection = self._get_conn()  # looks whether the vendor has closed a kept one (B112)
+        try:
+            connection.request(method, url, body, headers, preload_content=False, decode_content=False)
+            response: BaseHTTPResponse = connection.getresponse()
+        except BaseException:
+            connection.close()
+            raise
+        response._connection, response._pool = connection, self  # type: ignore[attr-defined]  # goes back when it is read
+        return response
+
+
+class _Pool(_SendingOnce, HTTPConnectionPool):  # type: ignore[misc]
     ConnectionCls = _Connection
 
 
-class _TLSPool(HTTPSConnectionPool):
+class _TLSPool(_SendingOnce, HTTPSConnectionPool):  # type: ignore[misc]
     ConnectionCls = _TLSConnection
 
 
@@ -214,10 +238,9 @@ class Endpoint:
     def _call(self, request: PreparedRequest, deadline: float) -> Any:
         _call.deadline, _call.sent, _call.answered = deadline, False, False
         try:
-            left = _call.left()
-            timeout: Any = Timeout(connect=left, read=left)
-            response = self._adapter.send(request, stream=True, timeout=timeout)
-        except (RequestException, HTTPError, OSError, ValueError) as error:
+            _call.left()
+            response = self._adapter.send(request, stream=True)
+        except (RequestException, HTTPError, HTTPException, OSError, ValueError) as error:
             # The error's text may hold the URL and so the query: it goes no further than here.
             raise _failure(error) from None
         _call.answered = True
@@ -225,7 +248,7 @@ class Endpoint:
             _check_status(response)
             try:
                 body = _read(response.raw)
-            except (HTTPError, OSError, ValueError, zlib.error) as error:
+            except (HTTPError, HTTPException, OSError, ValueError, zlib.error) as error:
                 raise _failure(error) from None
         return parse_json(body)
 

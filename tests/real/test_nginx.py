@@ -18,7 +18,7 @@ import pytest
 from sift.api.body import MAX_BODY
 from sift.search.engine import GRACE
 from sift.search.schema import MAX_QUERIES
-from tests.real.programs import Nginx, free_port, readme_block
+from tests.real.programs import Nginx, free_port, readme_block, wait_for
 from tests.service import Reply, Service
 from tests.vendors import Vendors
 
@@ -138,12 +138,14 @@ def test_logs_hold_nothing_of_a_request(front: Front) -> None:
     with front.connect() as connection:
         connection.sendall(b"GET /secretbroken HTTP/1.1\r\nsecretheader\r\n\r\n")
         assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
+    log = front.nginx.logs / "sift.log"
+    wait_for(lambda: " 400 " in log.read_text())  # a line is written after its answer
     logged = front.logged()
     assert "secret" not in logged
     assert "127.0.0.1" not in logged
-    lines = (front.nginx.logs / "sift.log").read_text().splitlines()
+    lines = log.read_text().splitlines()
     assert all(re.fullmatch(r"\S+ ([A-Z]+|-)? ?\d{3} [\d.]+", line) for line in lines)
-    assert [line.split()[1:3] for line in lines if "404" in line][-1] == ["POST", "404"]
+    assert [line.split()[1:3] for line in lines if " 404 " in line][-1] == ["POST", "404"]
 
 
 def test_service_away_json_and_no_words_in_the_log(tmp_path: Path) -> None:

@@ -1,0 +1,74 @@
+# `make` lists the targets. Each one makes or renews the virtual environment it needs.
+
+PYTHON = python3
+VENV = .venv
+PORT = 8787
+
+BIN = $(VENV)/bin
+SETUP = setup.cfg pyproject.toml sift/__init__.py
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint type gate contract bench soak clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+# Loopback only. Without a source in the environment the demo sources are on; authentication is off unless SIFT_AUTH
+# is set. `exec`, so that Ctrl-C and signals reach gunicorn itself.
+run: $(VENV)/installed  ## serve on 127.0.0.1:8787
+	@export SIFT_AUTH="$${SIFT_AUTH:-off}"; \
+	found=""; \
+	[ -z "$${SIFT_SEARXNG_URL:-}" ] || found="$$found searxng"; \
+	[ -z "$${SIFT_BRAVE_API_KEY:-}" ] || found="$$found brave_llm"; \
+	[ -z "$${SIFT_TAVILY_API_KEY:-}" ] || found="$$found tavily"; \
+	[ -n "$$found" ] || export SIFT_DEMO="$${SIFT_DEMO:-on}"; \
+	case "$${SIFT_DEMO:-off}" in \
+		[Oo][Nn]) found="demo sources (Python's documentation; set SIFT_SEARXNG_URL to search the web)" ;; \
+		*) found="sources:$${found:- none}" ;; \
+	esac; \
+	case "$$SIFT_AUTH" in \
+		[Oo][Ff][Ff]) auth="authentication off"; header="" ;; \
+		*) auth="authentication by key"; header=" -H \"Authorization: Bearer \$$SIFT_TOKEN\"" ;; \
+	esac; \
+	echo "Starting Sift on http://127.0.0.1:$(PORT), this machine only; $$auth; $$found."; \
+	echo "Try: curl -s localhost:$(PORT)/v1/search$$header -d '{\"query\": \"context manager\"}'"; \
+	exec $(BIN)/python -m gunicorn -c python:sift.gunicorn_conf -b 127.0.0.1:$(PORT) wsgi:app
+
+test: $(VENV)/installed-test  ## run all tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/installed-lint  ## check style and form
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+type: $(VENV)/installed-lint  ## check types
+	$(BIN)/mypy
+
+gate: lint type test  ## lint, type and test
+
+contract: $(VENV)/installed-test  ## check a running service from outside, with curl
+	$(BIN)/python -m tests.contract
+
+bench: $(VENV)/installed-test  ## measure speed
+	$(BIN)/python -m tests.bench
+
+soak: $(VENV)/installed-test  ## run under load for a while and watch for leaks
+	$(BIN)/python -m tests.soak
+
+clean:  ## remove the virtual environments and what was built
+	rm -rf .venv .venv-* build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# The marks are newer than the files they were installed from; they are set last, so a broken installation is repeated.
+$(VENV)/installed: $(SETUP)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sift needs Python 3.11 or newer: make PYTHON=python3.11 …")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/installed-test: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+$(VENV)/installed-lint: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint]'
+	@touch $@
