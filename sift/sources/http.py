@@ -37,7 +37,7 @@ from sift.errors import SourceError
 MAX_BODY = 4 * 1024 * 1024
 """Bytes of a decoded body; what comes after is not read."""
 _CHUNK = 65_536
-_CLOCK_SLACK = 0.02  # a socket's timeout may end a little before the deadline it was made from
+_CLOCK_SLACK = 0.03  # a socket's timeout may end a little before the deadline it was made from
 _HEADERS = {
     "User-Agent": f"sift/{__version__}",
     # SearXNG's limiter refuses clients that do not take HTML or name no language (vendors.md §2.5).
@@ -67,18 +67,33 @@ _call = _Call()
 class _DeadlineSocket(socket.socket):
     """Give every wait only the time that is left: a timeout per read is no bound when bytes drip (B096)."""
 
+    _limit = -1.0  # seconds; what the socket waits now
+
+    def settimeout(self, value: float | None) -> None:
+        """Do nothing: urllib3 sets its own before each request and answer, each time a system call."""
+
+    def connect(self, address: Any) -> None:
+        super().settimeout(_call.left())
+        super().connect(address)
+
     def makefile(self, mode: str = "r", buffering: int | None = None, **kwargs: Any) -> Any:
         # http.client asks for no size; with room for a whole answer one read does what three did.
         return super().makefile(mode, _CHUNK if buffering is None else buffering, **kwargs)  # type: ignore[call-overload]
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        self.settimeout(_call.left())
+        self._keep_deadline()
         return super().recv_into(*args, **kwargs)
 
     def sendall(self, *args: Any, **kwargs: Any) -> None:
-        self.settimeout(_call.left())
+        self._keep_deadline()
         _call.sent = True
         super().sendall(*args, **kwargs)
+
+    def _keep_deadline(self) -> None:
+        left = _call.left()
+        if abs(left - self._limit) > _CLOCK_SLACK / 2:  # else the system call would change nothing that matters
+            super().settimeout(left)
+            self._limit = left
 
 
 class _DeadlineTLSSocket(ssl.SSLSocket):
@@ -122,7 +137,6 @@ class _Connecting:
                 failure = error
                 continue
             try:
-                connection.settimeout(_call.left())
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connection.connect(address)
                 return connection

@@ -32,7 +32,7 @@ ON CONFLICT (source, day) DO UPDATE SET credits = credits + 1
 """
 _SETTLE = "UPDATE spent SET credits = max(0, credits + ?) WHERE source = ? AND day = ?"
 _GLANCE = 0.05  # seconds a look at the ledger may wait, where a search has not started yet
-_SETTLE_WAIT = 2.0
+_SETTLE_WAIT = 0.1
 
 
 class SqliteLedger:
@@ -51,6 +51,7 @@ class SqliteLedger:
         self._connection: sqlite3.Connection | None = None
         self._pid = 0
         self._inherited: list[sqlite3.Connection] = []
+        self._unbooked: list[tuple[int, str, str]] = []  # changes of credits that the file has not taken yet
 
     def left(self, name: str) -> int | None:
         """Give the credits left today; None without a cap. Raises LedgerError."""
@@ -77,11 +78,14 @@ class SqliteLedger:
         return day if taken else None
 
     def settle(self, name: str, day: str, credits: int) -> None:
-        """Book what the call of a reserved credit cost; 0 gives the credit back. Keeps the credit where it cannot."""
+        """Book what the call of a reserved credit cost; 0 gives the credit back. Never raises.
+
+        A hit that has come must not wait for a locked file, so the waiting is short and the booking is kept for later.
+        """
         if day and credits != 1:
-            with suppress(LedgerError):
-                change = (credits - 1, name, day)
-                self._run(time.monotonic() + _SETTLE_WAIT, lambda db: db.execute(_SETTLE, change).rowcount)
+            self._unbooked.append((credits - 1, name, day))
+            with suppress(LedgerError):  # locked: it is booked before the next credit is taken
+                self._run(time.monotonic() + _SETTLE_WAIT, lambda db: None)
 
     def _run(self, deadline: float, statement: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run one statement, waiting for other threads and processes until `deadline` at most."""
@@ -90,6 +94,9 @@ class SqliteLedger:
         try:
             db = self._open(deadline)
             db.execute(f"PRAGMA busy_timeout = {_milliseconds(deadline)}")
+            while self._unbooked:
+                db.execute(_SETTLE, self._unbooked[-1])
+                self._unbooked.pop()
             return statement(db)
         except (sqlite3.Error, OSError) as error:
             self._close()  # a repaired file is read anew

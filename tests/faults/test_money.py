@@ -166,7 +166,6 @@ def test_full_disk_skips_tavily_and_recovers(vendors: Vendors, tmp_path: Path) -
         assert spent(service) == len(vendors.calls("tavily")) == 2
 
 
-@pytest.mark.xfail(strict=True, reason="SqliteLedger.settle waits two seconds before the answer may go out")
 def test_ledger_locked_during_a_call_costs_no_hits(vendors: Vendors, tmp_path: Path) -> None:
     """Contract §8: the call was paid and answered; that its price cannot be booked is no reason to lose its hits."""
     held: list[sqlite3.Connection] = []

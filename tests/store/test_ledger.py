@@ -374,7 +374,7 @@ def refused(ledger: SqliteLedger) -> None:
     ):
         with pytest.raises(LedgerError):
             use()
-    ledger.settle("tavily", "2026-09-29", 0)  # never raises
+    ledger.settle("tavily", "2026-09-29", 1)  # never raises
 
 
 def test_directory_cannot_be_made_ledger_error(tmp_path: Path) -> None:
@@ -468,14 +468,15 @@ print(tell(lambda: ledger.reserve("tavily", deadline=time.monotonic() + 5)))
 """
 
 
-@pytest.mark.parametrize("state", ["opened", "closed"])
-def test_disk_is_full_ledger_error_until_there_is_room(make: Any, path: Path, state: str) -> None:
-    """contract §8: what cannot be written is not given; with room again it goes on, with the count as it was."""
-    before = take(make(9), 2) if state == "opened" else 0
+@pytest.mark.parametrize(("state", "booked"), [("opened", 4), ("closed", 1)])
+def test_disk_is_full_ledger_error_until_there_is_room(make: Any, path: Path, state: str, booked: int) -> None:
+    """contract §8: what cannot be written is not given; with room again it goes on, and books what had to wait."""
+    if state == "opened":
+        take(make(9), 2)
     with run(FULL, path, 9) as worker:
         told = worker.communicate(state + "\n", timeout=60)[0]
     assert told == "LedgerError\n2026-09-29\n"
-    assert make(9).spent("tavily") == before + 1
+    assert make(9).spent("tavily") == booked
 
 
 # Waiting
@@ -580,17 +581,21 @@ def test_deadline_has_passed_no_credit_is_lost(make: Any, other: sqlite3.Connect
     assert ledger.spent("tavily") == 1
 
 
-def test_file_is_locked_at_the_end_credit_is_kept(make: Any, other: sqlite3.Connection) -> None:
-    """contract §8: what cannot be booked keeps its credit; an unmetered call is worse than a lost credit."""
+@pytest.mark.parametrize(("price", "spent"), [(0, 0), (3, 3)])
+def test_file_is_locked_at_the_end_price_is_booked_before_the_next_credit(
+    make: Any, other: sqlite3.Connection, price: int, spent: int
+) -> None:
+    """contract §8: a locked file holds no answer up, and the price that it could not take is not forgotten."""
     ledger = make(5)
     day = ledger.reserve("tavily", deadline=later())
     other.execute("BEGIN EXCLUSIVE")
-    booking = threading.Thread(target=ledger.settle, args=("tavily", day, 0))
+    booking = threading.Thread(target=ledger.settle, args=("tavily", day, price))
     booking.start()
     booking.join(20)
     assert not booking.is_alive()
     other.execute("ROLLBACK")
-    assert ledger.spent("tavily") == 1
+    assert ledger.spent("tavily") == spent
+    assert make(5).spent("tavily") == spent
 
 
 def test_looks_are_cheap(make: Any) -> None:
