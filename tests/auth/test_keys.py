@@ -48,7 +48,7 @@ def key_file(path: Path) -> Callable[..., KeyFile]:
 
     def make(**changes: Any) -> KeyFile:
         put(path, [ENTRY | changes])
-        return KeyFile(path, now=lambda: NOW)
+        return KeyFile(path, now=lambda: NOW, look_every=0)
 
     return make
 
@@ -119,7 +119,7 @@ def test_expired_and_disabled_are_refused(key_file: Any) -> None:
 def test_keys_may_share_a_name(path: Path) -> None:
     """Contract §3: two ids under one name are how a key is rotated."""
     put(path, [ENTRY, ENTRY | {"id": "ABCDEFG7", "class": "fleet"}])
-    keys = KeyFile(path, now=lambda: NOW)
+    keys = KeyFile(path, now=lambda: NOW, look_every=0)
     assert keys.identify(f"Bearer {TOKEN}") == ("bot", "restricted")
     assert keys.identify(f"Bearer sift_ABCDEFG7_{SECRET}") == ("bot", "fleet")
 
@@ -191,7 +191,7 @@ def test_unfit_file_stops_the_start(path: Path, content: object) -> None:
     """B202, B204, contract §2: fails closed, in one line that names the command and shows nothing of the file."""
     put(path, content)
     with pytest.raises(ConfigError) as refusal:
-        KeyFile(path, now=lambda: NOW).check()
+        KeyFile(path, now=lambda: NOW, look_every=0).check()
     text = str(refusal.value)
     assert text.startswith("SIFT_KEYS_FILE")
     assert "sift key new --name NAME --class CLASS" in text
@@ -205,14 +205,14 @@ def test_wide_mode_stops_the_start(path: Path, mode: int) -> None:
     """Contract §3: anything wider than 0600 stops the start."""
     put(path, [ENTRY], mode)
     with pytest.raises(ConfigError, match=f"mode {mode:04o}"):
-        KeyFile(path, now=lambda: NOW).check()
+        KeyFile(path, now=lambda: NOW, look_every=0).check()
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])
 def test_private_file_starts(path: Path, mode: int) -> None:
     """Contract §3: 0600 and narrower are fine, and so is a byte order mark."""
     put(path, b"\xef\xbb\xbf" + json.dumps([ENTRY]).encode(), mode)
-    keys = KeyFile(path, now=lambda: NOW)
+    keys = KeyFile(path, now=lambda: NOW, look_every=0)
     keys.check()
     assert is_known(keys, f"Bearer {TOKEN}")
 
@@ -303,7 +303,7 @@ def test_unchecked_broken_file_opens_for_nobody(path: Path) -> None:
 def test_many_threads_and_a_changing_file_agree(path: Path) -> None:
     """Contract §3: requests that meet a change see the old keys or the new ones, never neither."""
     put(path, [ENTRY])
-    keys = KeyFile(path, now=lambda: NOW)
+    keys = KeyFile(path, now=lambda: NOW, look_every=0)
     keys.check()
     refused: list[str] = []
     over = threading.Event()
@@ -348,7 +348,7 @@ def test_new_key_is_private_complete_and_usable(tmp_path: Path) -> None:
         }
     ]
     assert {file.name for file in path.parent.iterdir()} == {"keys.json", "keys.json.lock"}
-    KeyFile(path, now=lambda: NOW).check()
+    KeyFile(path, now=lambda: NOW, look_every=0).check()
 
 
 def test_writing_keeps_all_other_entries(path: Path) -> None:
