@@ -8,10 +8,10 @@ BIN = $(VENV)/bin
 SETUP = setup.cfg pyproject.toml sift/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint type gate contract bench soak clean
+.PHONY: help run test lint type gate contract bench bench-peers soak clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # Loopback only. Without a source in the environment the demo sources are on; authentication is off unless SIFT_AUTH
 # is set. `exec`, so that Ctrl-C and signals reach gunicorn itself.
@@ -51,6 +51,9 @@ contract: $(VENV)/installed-test  ## check a running service from outside, with 
 
 bench: $(VENV)/installed-test  ## measure speed
 	$(BIN)/python -m tests.bench
+
+bench-peers: $(VENV)/installed-test  ## the same, with searx and LiteLLM beside it where they are installed
+	$(BIN)/python -m tests.bench --peers
 
 soak: $(VENV)/installed-test  ## run under load for a while and watch for leaks
 	$(BIN)/python -m tests.soak
