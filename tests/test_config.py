@@ -15,7 +15,7 @@ import sift.config
 from sift.config import LOG_LEVELS, SETTINGS, Config, keys_file, state_dir
 from sift.errors import ConfigError
 
-BASE = {"SIFT_SEARXNG_URL": "http://searx.example", "HOME": "/home/someone"}
+BASE = {"SIFT_SEARXNG_URL": "http://searx.example", "HOME": "/homes/someone"}
 ALL = BASE | {"SIFT_BRAVE_API_KEY": "brave-key", "SIFT_TAVILY_API_KEY": "tavily-key"}
 
 
@@ -64,8 +64,8 @@ DEFAULTS = {
     "SIFT_TAVILY_TIMEOUT": 8.0,
     "SIFT_CACHE_TTL": 3600.0,
     "SIFT_CACHE_ENTRIES": 2048,
-    "SIFT_STATE_DIR": Path("/home/someone/.local/state/sift"),
-    "SIFT_KEYS_FILE": Path("/home/someone/.local/state/sift/keys.json"),
+    "SIFT_STATE_DIR": Path("/homes/someone/.local/state/sift"),
+    "SIFT_KEYS_FILE": Path("/homes/someone/.local/state/sift/keys.json"),
     "SIFT_AUTH": True,
     "SIFT_DEMO": False,
     "SIFT_THREADS": 64,

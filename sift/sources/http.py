@@ -7,37 +7,30 @@ the environment (proxies, .netrc), no cookie and no redirect can come in, and a 
 from __future__ import annotations
 
 import json
-import math
-import socket
-import ssl
-import threading
 import time
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException, HTTPResponse
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote_plus, urlsplit
 
-import certifi
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 from requests.exceptions import RequestException
 from requests.exceptions import Timeout as RequestTimeout
 from requests.structures import CaseInsensitiveDict
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import HTTPError, NewConnectionError
+from urllib3 import HTTPConnectionPool
+from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
 
 from sift import __version__
 from sift.errors import SourceError
+from sift.sources.deadline import CLOCK_SLACK, READ_SIZE, call, make_pool
 
 MAX_BODY = 4 * 1024 * 1024
 """Bytes of a decoded body; what comes after is not read."""
-_CHUNK = 65_536
-_CLOCK_SLACK = 0.03  # a socket's timeout may end a little before the deadline it was made from
 _HEADERS = {
     "User-Agent": f"sift/{__version__}",
     # SearXNG's limiter refuses clients that do not take HTML or name no language (vendors.md §2.5).
@@ -45,141 +38,6 @@ _HEADERS = {
     "Accept-Language": "en",
     "Accept-Encoding": "gzip, identity",
 }
-
-
-class _Call(threading.local):
-    """Hold the call this thread is making: sockets outlive calls, so a deadline cannot be theirs."""
-
-    deadline: float = math.inf  # time.monotonic() seconds
-    sent: bool = False  # some of the request may have left
-    answered: bool = False  # a status line came
-
-    def left(self) -> float:
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError("deadline")
-        return left
-
-
-_call = _Call()
-
-
-class _DeadlineSocket(socket.socket):
-    """Give every wait only the time that is left: a timeout per read is no bound when bytes drip (B096)."""
-
-    _limit = -1.0  # seconds; what the socket waits now
-
-    def settimeout(self, value: float | None) -> None:
-        """Do nothing: urllib3 sets its own before each request and answer, each time a system call."""
-
-    def connect(self, address: Any) -> None:
-        super().settimeout(_call.left())
-        super().connect(address)
-
-    def makefile(self, mode: str = "r", buffering: int | None = None, **kwargs: Any) -> Any:
-        # http.client asks for no size; with room for a whole answer one read does what three did.
-        return super().makefile(mode, _CHUNK if buffering is None else buffering, **kwargs)  # type: ignore[call-overload]
-
-    def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        self._keep_deadline()
-        return super().recv_into(*args, **kwargs)
-
-    def sendall(self, *args: Any, **kwargs: Any) -> None:
-        self._keep_deadline()
-        _call.sent = True
-        super().sendall(*args, **kwargs)
-
-    def _keep_deadline(self) -> None:
-        left = _call.left()
-        if abs(left - self._limit) > _CLOCK_SLACK / 2:  # else the system call would change nothing that matters
-            super().settimeout(left)
-            self._limit = left
-
-
-class _DeadlineTLSSocket(ssl.SSLSocket):
-    """Do the same under TLS, where the handshake waits too."""
-
-    def do_handshake(self, block: bool = False) -> None:
-        self.settimeout(_call.left())
-        super().do_handshake(block)
-
-    def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        self.settimeout(_call.left())
-        return super().recv_into(*args, **kwargs)
-
-    def sendall(self, *args: Any, **kwargs: Any) -> None:
-        self.settimeout(_call.left())
-        _call.sent = True
-        super().sendall(*args, **kwargs)
-
-
-class _StatusResponse(HTTPResponse):
-    """Notice that a status line came: before it a vendor is unreachable, after it its answer is bad."""
-
-    def _read_status(self) -> Any:
-        status = super()._read_status()  # type: ignore[misc]
-        _call.answered = True
-        return status
-
-
-class _Connecting:
-    """Connect a deadline socket; one deadline for all addresses of a name."""
-
-    host: str
-    port: int
-
-    def _new_conn(self) -> socket.socket:
-        failure: OSError = OSError("no address")
-        for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
-            try:
-                connection = _DeadlineSocket(family, kind, protocol)
-            except OSError as error:  # a host without IPv6 may still list an IPv6 address
-                failure = error
-                continue
-            try:
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connection.connect(address)
-                return connection
-            except OSError as error:
-                connection.close()
-                failure = error
-        raise NewConnectionError(self, "no connection") from failure  # type: ignore[arg-type]
-
-
-class _Connection(_Connecting, HTTPConnection):
-    response_class = _StatusResponse
-
-
-class _TLSConnection(_Connecting, HTTPSConnection):
-    response_class = _StatusResponse
-
-
-class _SendingOnce:
-    """Send on a kept or a new connection, and leave the body unread.
-
-    urllib3's own urlopen also retries, redirects and keeps timeouts, unwanted here: 40 of a call's 400 µs.
-    """
-
-    def urlopen(
-        self: Any, method: str, url: str, body: bytes | None = None, headers: Any = None, **_: Any
-    ) -> BaseHTTPResponse:
-        connection = self._get_conn()  # looks whether the vendor has closed a kept one (B112)
-        try:
-            connection.request(method, url, body, headers, preload_content=False, decode_content=False)
-            response: BaseHTTPResponse = connection.getresponse()
-        except BaseException:
-            connection.close()
-            raise
-        response._connection, response._pool = connection, self  # type: ignore[attr-defined]  # goes back when it is read
-        return response
-
-
-class _Pool(_SendingOnce, HTTPConnectionPool):  # type: ignore[misc]
-    ConnectionCls = _Connection
-
-
-class _TLSPool(_SendingOnce, HTTPSConnectionPool):  # type: ignore[misc]
-    ConnectionCls = _TLSConnection
 
 
 class _PinnedAdapter(HTTPAdapter):
@@ -221,11 +79,7 @@ class Endpoint:
         self._url = url if parts.path else f"{origin}/{url[len(origin) :]}"
         self._headers = CaseInsensitiveDict({**_HEADERS, **headers})
         host, port = parts.hostname or "", parts.port
-        pool: HTTPConnectionPool = (
-            _TLSPool(host, port, maxsize=connections, ssl_context=_tls_context())
-            if parts.scheme == "https"
-            else _Pool(host, port, maxsize=connections)
-        )
+        pool = make_pool(parts.scheme, host, port, connections)
         self._adapter = _PinnedAdapter(pool, origin)
 
     def get_json(self, parameters: Mapping[str, str], *, deadline: float) -> Any:
@@ -250,14 +104,14 @@ class Endpoint:
         return self._call(request, deadline)
 
     def _call(self, request: PreparedRequest, deadline: float) -> Any:
-        _call.deadline, _call.sent, _call.answered = deadline, False, False
+        call.begin(deadline)
         try:
-            _call.left()
+            call.left()
             response = self._adapter.send(request, stream=True)
         except (RequestException, HTTPError, HTTPException, OSError, ValueError) as error:
             # The error's text may hold the URL and so the query: it goes no further than here.
             raise _failure(error) from None
-        _call.answered = True
+        call.answered = True
         with response.raw:
             _check_status(response)
             try:
@@ -289,11 +143,11 @@ def _failure(error: Exception) -> SourceError:
     """Put a failed call into a word of the closed vocabulary."""
     if isinstance(error, _TooLargeError):
         return SourceError("response too large")
-    if isinstance(error, RequestTimeout) or time.monotonic() >= _call.deadline - _CLOCK_SLACK:
-        return SourceError("timeout", sent=_call.sent, counts=True)
-    if _call.answered:
+    if isinstance(error, RequestTimeout) or time.monotonic() >= call.deadline - CLOCK_SLACK:
+        return SourceError("timeout", sent=call.sent, counts=True)
+    if call.answered:
         return SourceError("bad response")
-    return SourceError("unreachable", sent=_call.sent, counts=True)
+    return SourceError("unreachable", sent=call.sent, counts=True)
 
 
 def _check_status(response: Response) -> None:
@@ -332,7 +186,7 @@ def _read(raw: BaseHTTPResponse) -> bytes:
     inflate = zlib.decompressobj(31) if "gzip" in encoding else None
     pieces: list[bytes] = []
     room = MAX_BODY + 1
-    while chunk := raw.read1(_CHUNK, decode_content=False):
+    while chunk := raw.read1(READ_SIZE, decode_content=False):
         if inflate and inflate.eof:
             raise ValueError("bytes after the compressed body")
         # Bounded while inflating, so a bomb stops at the cap and not at its full size (B118).
@@ -344,11 +198,3 @@ def _read(raw: BaseHTTPResponse) -> bytes:
     if inflate and (not inflate.eof or inflate.unused_data):
         raise ValueError("a compressed body that is cut, or bytes after it")
     return b"".join(pieces)
-
-
-def _tls_context() -> ssl.SSLContext:
-    """Verify against the system's authorities and certifi's; waits inside TLS keep the deadline too."""
-    context = ssl.create_default_context()
-    context.load_verify_locations(certifi.where())
-    context.sslsocket_class = _DeadlineTLSSocket
-    return context

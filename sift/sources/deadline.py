@@ -1,0 +1,180 @@
+"""Sockets that keep one deadline for a whole call, below urllib3 (contract §6, B096).
+
+Nothing here knows what is sent. A thread says `call.begin(deadline)`; from then on every wait of the connections it
+uses, the connect, the TLS handshake, each read, ends when the deadline is there.
+"""
+
+from __future__ import annotations
+
+import math
+import socket
+import ssl
+import threading
+import time
+from http.client import HTTPResponse
+from typing import Any
+
+import certifi
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.exceptions import NewConnectionError
+from urllib3.response import BaseHTTPResponse
+
+READ_SIZE = 65_536
+CLOCK_SLACK = 0.03
+"""Seconds; a socket's timeout may end a little before the deadline it was made from."""
+
+
+class Call(threading.local):
+    """Hold the call this thread is making: sockets outlive calls, so a deadline cannot be theirs."""
+
+    deadline: float = math.inf  # time.monotonic() seconds
+    sent: bool = False  # some of the request may have left
+    answered: bool = False  # a status line came
+
+    def begin(self, deadline: float) -> None:
+        """Start a call that ends before `deadline`."""
+        self.deadline, self.sent, self.answered = deadline, False, False
+
+    def left(self) -> float:
+        """Give the seconds left. Raises TimeoutError when there are none."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("deadline")
+        return left
+
+
+call = Call()
+
+
+class _DeadlineSocket(socket.socket):
+    """Give every wait only the time that is left: a timeout per read is no bound when bytes drip (B096)."""
+
+    _limit = -1.0  # seconds; what the socket waits now
+
+    def settimeout(self, value: float | None) -> None:
+        """Do nothing: urllib3 sets its own before each request and answer, each time a system call."""
+
+    def connect(self, address: Any) -> None:
+        super().settimeout(call.left())
+        super().connect(address)
+
+    def makefile(self, mode: str = "r", buffering: int | None = None, **kwargs: Any) -> Any:
+        # http.client asks for no size; with room for a whole answer one read does what three did.
+        return super().makefile(mode, READ_SIZE if buffering is None else buffering, **kwargs)  # type: ignore[call-overload]
+
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        self._keep_deadline()
+        return super().recv_into(*args, **kwargs)
+
+    def sendall(self, *args: Any, **kwargs: Any) -> None:
+        self._keep_deadline()
+        call.sent = True
+        super().sendall(*args, **kwargs)
+
+    def _keep_deadline(self) -> None:
+        left = call.left()
+        if abs(left - self._limit) > CLOCK_SLACK / 2:  # else the system call would change nothing that matters
+            super().settimeout(left)
+            self._limit = left
+
+
+class _DeadlineTLSSocket(ssl.SSLSocket):
+    """Do the same under TLS, where the handshake waits too."""
+
+    def do_handshake(self, block: bool = False) -> None:
+        self.settimeout(call.left())
+        super().do_handshake(block)
+
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        self.settimeout(call.left())
+        return super().recv_into(*args, **kwargs)
+
+    def sendall(self, *args: Any, **kwargs: Any) -> None:
+        self.settimeout(call.left())
+        call.sent = True
+        super().sendall(*args, **kwargs)
+
+
+class _StatusResponse(HTTPResponse):
+    """Notice that a status line came: before it a vendor is unreachable, after it its answer is bad."""
+
+    def _read_status(self) -> Any:
+        status = super()._read_status()  # type: ignore[misc]
+        call.answered = True
+        return status
+
+
+class _Connecting:
+    """Connect a deadline socket; one deadline for all addresses of a name."""
+
+    host: str
+    port: int
+
+    def _new_conn(self) -> socket.socket:
+        failure: OSError = OSError("no address")
+        for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
+            try:
+                connection = _DeadlineSocket(family, kind, protocol)
+            except OSError as error:  # a host without IPv6 may still list an IPv6 address
+                failure = error
+                continue
+            try:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.connect(address)
+                return connection
+            except OSError as error:
+                connection.close()
+                failure = error
+        raise NewConnectionError(self, "no connection") from failure  # type: ignore[arg-type]
+
+
+class _Connection(_Connecting, HTTPConnection):
+    response_class = _StatusResponse
+
+
+class _TLSConnection(_Connecting, HTTPSConnection):
+    response_class = _StatusResponse
+
+
+class _SendingOnce:
+    """Send on a kept or a new connection, and leave the body unread.
+
+    urllib3's own urlopen also retries, redirects and keeps timeouts, unwanted here: 40 of a call's 400 µs.
+    """
+
+    def urlopen(
+        self: Any, method: str, url: str, body: bytes | None = None, headers: Any = None, **_: Any
+    ) -> BaseHTTPResponse:
+        connection = self._get_conn()  # looks whether the vendor has closed a kept one (B112)
+        try:
+            connection.request(method, url, body, headers, preload_content=False, decode_content=False)
+            response: BaseHTTPResponse = connection.getresponse()
+        except BaseException:
+            connection.close()
+            raise
+        response._connection, response._pool = connection, self  # type: ignore[attr-defined]  # goes back when it is read
+        return response
+
+
+class _Pool(_SendingOnce, HTTPConnectionPool):  # type: ignore[misc]
+    ConnectionCls = _Connection
+
+
+class _TLSPool(_SendingOnce, HTTPSConnectionPool):  # type: ignore[misc]
+    ConnectionCls = _TLSConnection
+
+
+def make_pool(scheme: str, host: str, port: int | None, connections: int) -> HTTPConnectionPool:
+    """Make the pool of one vendor's connections, of which it keeps `connections`."""
+    if scheme == "https":
+        return _TLSPool(host, port, maxsize=connections, ssl_context=_tls_context())
+    return _Pool(host, port, maxsize=connections)
+
+
+def _tls_context() -> ssl.SSLContext:
+    """Verify against the system's authorities and certifi's; waits inside TLS keep the deadline too."""
+    context = ssl.create_default_context()
+    context.load_verify_locations(certifi.where())
+    context.sslsocket_class = _DeadlineTLSSocket
+    return context
