@@ -105,14 +105,18 @@ class Vendors:
         self.seen: list[Seen] = []
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._listener.getsockname()[1]
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
 
     def __enter__(self) -> Vendors:
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._acceptor.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        # Woken and gone before the descriptor is free: it could else take a connection of the next socket to get it.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._acceptor.join(10)
         self._listener.close()
         with self._lock:
             for connection in self._open:
