@@ -115,8 +115,9 @@ class Vendors:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         # Woken and gone before the descriptor is free: it could else take a connection of the next socket to get it.
-        self._listener.shutdown(socket.SHUT_RDWR)
-        self._acceptor.join(10)
+        if self._acceptor.is_alive():
+            self._listener.shutdown(socket.SHUT_RDWR)
+            self._acceptor.join(10)
         self._listener.close()
         with self._lock:
             for connection in self._open:
