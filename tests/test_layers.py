@@ -30,7 +30,7 @@ MAY_IMPORT = {
 }
 FLASK = {"api", "app"}
 REQUESTS = {"sift.sources.http", "sift.client"}
-SOCKETS = "sift.sources.deadline"  # makes connections for the first of them, and sends nothing itself
+EXCHANGE = "sift.sources.exchange"  # sends and reads for the first of them
 VENDORS = ("searxng", "brave", "tavily")
 
 
@@ -92,7 +92,7 @@ def test_flask_is_imported_in_the_api_only(module: str) -> None:
 def test_requests_is_imported_by_the_two_clients_only(module: str) -> None:
     """§14: no result page can be fetched inside search, as nothing there can send a request."""
     if module not in REQUESTS:
-        barred = {"requests"} if module == SOCKETS else {"requests", "urllib3"}
+        barred = {"requests"} if module == EXCHANGE else {"requests", "urllib3"}
         assert not {name.split(".")[0] for name in _imports(module)} & barred
 
 

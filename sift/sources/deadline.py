@@ -1,4 +1,4 @@
-"""Sockets that keep one deadline for a whole call, below urllib3 (contract §6, B096).
+"""Sockets that keep one deadline for a whole call (contract §6, B096).
 
 Nothing here knows what is sent. A thread says `call.begin(deadline)`; from then on every wait of the connections it
 uses, the connect, the TLS handshake, each read, ends when the deadline is there.
@@ -11,14 +11,9 @@ import socket
 import ssl
 import threading
 import time
-from http.client import HTTPResponse
 from typing import Any
 
 import certifi
-from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.exceptions import NewConnectionError
-from urllib3.response import BaseHTTPResponse
 
 READ_SIZE = 65_536
 CLOCK_SLACK = 0.03
@@ -96,83 +91,26 @@ class _DeadlineTLSSocket(ssl.SSLSocket):
         super().sendall(*args, **kwargs)
 
 
-class _StatusResponse(HTTPResponse):
-    """Notice that a status line came: before it a vendor is unreachable, after it its answer is bad."""
-
-    def _read_status(self) -> Any:
-        status = super()._read_status()  # type: ignore[misc]
-        call.answered = True
-        return status
-
-
-class _Connecting:
-    """Connect a deadline socket; one deadline for all addresses of a name."""
-
-    host: str
-    port: int
-
-    def _new_conn(self) -> socket.socket:
-        failure: OSError = OSError("no address")
-        for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
-            try:
-                connection = _DeadlineSocket(family, kind, protocol)
-            except OSError as error:  # a host without IPv6 may still list an IPv6 address
-                failure = error
-                continue
-            try:
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                connection.connect(address)
-                return connection
-            except OSError as error:
-                connection.close()
-                failure = error
-        raise NewConnectionError(self, "no connection") from failure  # type: ignore[arg-type]
-
-
-class _Connection(_Connecting, HTTPConnection):
-    response_class = _StatusResponse
-
-
-class _TLSConnection(_Connecting, HTTPSConnection):
-    response_class = _StatusResponse
-
-
-class _SendingOnce:
-    """Send on a kept or a new connection, and leave the body unread.
-
-    urllib3's own urlopen also retries, redirects and keeps timeouts, unwanted here: 40 of a call's 400 µs.
-    """
-
-    def urlopen(
-        self: Any, method: str, url: str, body: bytes | None = None, headers: Any = None, **_: Any
-    ) -> BaseHTTPResponse:
-        connection = self._get_conn()  # looks whether the vendor has closed a kept one (B112)
+def connect(host: str, port: int) -> socket.socket:
+    """Connect to the first address of a host that takes the connection; one deadline for all. Raises OSError."""
+    failure = OSError("no address")
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
         try:
-            connection.request(method, url, body, headers, preload_content=False, decode_content=False)
-            response: BaseHTTPResponse = connection.getresponse()
-        except BaseException:
+            connection = _DeadlineSocket(family, kind, protocol)
+        except OSError as error:  # a host without IPv6 may still list an IPv6 address
+            failure = error
+            continue
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.connect(address)
+            return connection
+        except OSError as error:
             connection.close()
-            raise
-        response._connection, response._pool = connection, self  # type: ignore[attr-defined]  # goes back when it is read
-        return response
+            failure = error
+    raise failure
 
 
-class _Pool(_SendingOnce, HTTPConnectionPool):  # type: ignore[misc]
-    ConnectionCls = _Connection
-
-
-class _TLSPool(_SendingOnce, HTTPSConnectionPool):  # type: ignore[misc]
-    ConnectionCls = _TLSConnection
-
-
-def make_pool(scheme: str, host: str, port: int | None, connections: int) -> HTTPConnectionPool:
-    """Make the pool of one vendor's connections, of which it keeps `connections`."""
-    if scheme == "https":
-        return _TLSPool(host, port, maxsize=connections, ssl_context=_tls_context())
-    return _Pool(host, port, maxsize=connections)
-
-
-def _tls_context() -> ssl.SSLContext:
+def tls_context() -> ssl.SSLContext:
     """Verify against the system's authorities and certifi's; waits inside TLS keep the deadline too."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())

@@ -27,7 +27,8 @@ from urllib3.response import BaseHTTPResponse
 
 from sift import __version__
 from sift.errors import SourceError
-from sift.sources.deadline import CLOCK_SLACK, READ_SIZE, call, make_pool
+from sift.sources.deadline import CLOCK_SLACK, READ_SIZE, call
+from sift.sources.exchange import make_pool
 
 MAX_BODY = 4 * 1024 * 1024
 """Bytes of a decoded body; what comes after is not read."""
@@ -77,8 +78,8 @@ class Endpoint:
         parts = urlsplit(url)
         origin = url[: len(f"{parts.scheme}://{parts.netloc}")]  # as it is spelled: `HTTP://` is a scheme too
         self._url = url if parts.path else f"{origin}/{url[len(origin) :]}"
-        self._headers = CaseInsensitiveDict({**_HEADERS, **headers})
         host, port = parts.hostname or "", parts.port
+        self._headers = CaseInsensitiveDict({"Host": parts.netloc, **_HEADERS, **headers})
         pool = make_pool(parts.scheme, host, port, connections)
         self._adapter = _PinnedAdapter(pool, origin)
 

@@ -10,6 +10,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -486,6 +487,24 @@ def test_vendor_closed_idle_connection_next_call_works(vendors: Vendors) -> None
     assert len(set(lines)) == 3
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        OK + b"Content-Length: 2\r\nConnection: close\r\n",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n",
+        b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n",
+    ],
+)
+def test_vendor_ends_with_this_answer_connection_is_not_kept(vendors: Vendors, head: bytes) -> None:
+    """contract §6: an answer that closes, or whose body was not read, leaves no connection to the next call."""
+    client, lines = endpoint(vendors.port), list[socket.socket]()
+    vendors.behaviour["tavily"] = counted(keep(head + b"\r\n{}"), lines)
+    for _ in range(2):
+        with suppress(SourceError):
+            assert post(client, later()) == {}
+    assert len(set(lines)) == 2
+
+
 def test_vendor_drops_kept_connection_on_request_it_is_not_sent_again(vendors: Vendors) -> None:
     """B112: a request that may have arrived is never repeated; it counts as sent."""
     client, lines = endpoint(vendors.port), list[socket.socket]()
@@ -678,6 +697,13 @@ def test_bytes_after_gzip_never_end_bad_response_at_once(vendors: Vendors, relea
         (b"HTTP/1.1 200\r\n\r\n{}", {}),
         (b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"\r\n{}", {}),
         (OK + b"Content-Length: nonsense\r\n\r\n{}", {}),
+        (OK + b"Content-Length: -2\r\n\r\n{}", {}),
+        (OK + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", {}),
+        (OK + b"content-length:2\r\n\r\n{}", {}),
+        (OK + b"X-Folded: one\r\n Content-Length: 9\r\nno colon\r\nContent-Length: 2\r\n\r\n{}", {}),
+        (OK.replace(b"\r\n", b"\n") + b"Content-Length: 2\n\n{}", {}),
+        (OK + b"X-Many: x\r\n" * 100 + b"\r\n{}", {}),
+        (OK + b"X-Name: \xff\xfe\r\n\r\n{}", {}),
         (OK + b"Content-Encoding: identity\r\n\r\n{}", {}),
         (OK + b"Content-Encoding: X-GZIP\r\n\r\n" + PACKED, GOOD),
         (OK + b"Content-Type: text/html\r\n\r\n{}", {}),
