@@ -46,7 +46,10 @@ class Ledger(Protocol):
     """Count the credits a source may spend a UTC day; sources without a cap are free."""
 
     def left(self, name: str) -> int | None:
-        """Give the credits left today; None without a cap. Raises LedgerError."""
+        """Give the credits left today, as far as is known without asking; None without a cap. Raises LedgerError.
+
+        `reserve` alone decides.
+        """
 
     def reserve(self, name: str, *, deadline: float) -> str | None:
         """Take one credit, waiting until `deadline` at most.

@@ -52,19 +52,33 @@ class SqliteLedger:
         self._pid = 0
         self._inherited: list[sqlite3.Connection] = []
         self._unbooked: list[tuple[int, str, str]] = []  # changes of credits that the file has not taken yet
+        self._wait = 0  # milliseconds the connection waits for other processes now
+        self._known: dict[str, tuple[str, int]] = {}  # a source's day and credits, when last read, and taken here since
 
     def left(self, name: str) -> int | None:
-        """Give the credits left today; None without a cap. Raises LedgerError."""
+        """Give the credits left today, as far as this process knows; None without a cap. Raises LedgerError.
+
+        While it knows of one left the file is not read: a twentieth of an uncached search at 16 threads. What
+        other processes took meanwhile shows when one is reserved, and then the file is read again.
+        """
         cap = self._caps.get(name)
         if not cap:  # a cap of 0 never touches the file
             return cap
-        return max(0, cap - self.spent(name))
+        day, spent = self._known.get(name, ("", 0))
+        if day != self._day() or spent >= cap:
+            spent = self.spent(name)
+        return max(0, cap - spent)
 
     def spent(self, name: str) -> int:
         """Count the credits spent today. Raises LedgerError."""
-        deadline = time.monotonic() + _GLANCE
-        row: tuple[int] = self._run(deadline, lambda db: db.execute(_SPENT, (name, self._day())).fetchone())
-        return row[0]
+        day = self._day()
+
+        def count(db: sqlite3.Connection) -> int:
+            spent: int = db.execute(_SPENT, (name, day)).fetchone()[0]
+            self._known[name] = (day, spent)
+            return spent
+
+        return self._run(time.monotonic() + _GLANCE, count)
 
     def reserve(self, name: str, *, deadline: float) -> str | None:
         """Take one credit; give the day it counts for, "" without a cap, None at the cap. Raises LedgerError."""
@@ -74,8 +88,15 @@ class SqliteLedger:
         if cap == 0:
             return None
         day = self._day()
-        taken = self._run(deadline, lambda db: db.execute(_RESERVE, (name, day, cap)).rowcount)
-        return day if taken else None
+
+        def take(db: sqlite3.Connection) -> bool:
+            taken = db.execute(_RESERVE, (name, day, cap)).rowcount > 0
+            known = self._known.pop(name, None)
+            if taken and known and known[0] == day:
+                self._known[name] = (day, known[1] + 1)
+            return taken
+
+        return day if self._run(deadline, take) else None
 
     def settle(self, name: str, day: str, credits: int) -> None:
         """Book what the call of a reserved credit cost; 0 gives the credit back. Never raises.
@@ -84,6 +105,7 @@ class SqliteLedger:
         """
         if day and credits != 1:
             self._unbooked.append((credits - 1, name, day))
+            self._known.pop(name, None)
             with suppress(LedgerError):  # locked: it is booked before the next credit is taken
                 self._run(time.monotonic() + _SETTLE_WAIT, lambda db: None)
 
@@ -93,7 +115,10 @@ class SqliteLedger:
             raise LedgerError
         try:
             db = self._open(deadline)
-            db.execute(f"PRAGMA busy_timeout = {_milliseconds(deadline)}")
+            wait = _milliseconds(deadline)
+            if not 0.9 * wait <= self._wait <= wait:  # a statement of its own, 10 µs
+                db.execute(f"PRAGMA busy_timeout = {wait}")
+                self._wait = wait
             while self._unbooked:
                 db.execute(_SETTLE, self._unbooked[-1])
                 self._unbooked.pop()
@@ -113,7 +138,7 @@ class SqliteLedger:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             wait = _milliseconds(deadline) / 1000
             db = sqlite3.connect(self._path, timeout=wait, isolation_level=None, check_same_thread=False)
-            self._connection, self._pid = db, os.getpid()
+            self._connection, self._pid, self._wait = db, os.getpid(), 0
             _prepare(db, deadline)
         return self._connection
 
