@@ -23,7 +23,7 @@ class Source(Protocol):
         """Tell whether the source's list takes part in the RRF sum (§6.2, "no_rerank")."""
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
-        """Ask the vendor once, ending before `deadline` (`time.monotonic()` seconds).
+        """Ask the vendor once, ending before `deadline` (`time.monotonic()` seconds): a request may wait for it here.
 
         Raises SourceError when the call fails.
         """

@@ -31,7 +31,7 @@ _HOST_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::([0-9]*))?")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _UNFIT_AUTHORITY = re.compile(r"[\\\s\x00-\x1f\x7f-\x9f]")
 _FORBIDDEN_IN_HOST = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")  # WHATWG URL, forbidden domain code points
-_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})|[^\x21-\x7e]")
+_ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+|[^\x21-\x7e]+")
 # RFC 3986's unreserved characters, and the apostrophe, which browsers escape and servers do not tell apart (B015).
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~'")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
@@ -123,7 +123,7 @@ def _read_slowly(url: str) -> Address | None:
     if port and port != _DEFAULT_PORT[scheme.lower()]:
         key += ":" + port
     key += _normal(path).removesuffix("/")
-    if kept := [_normal(part) for part in query.split("&") if part and not _is_tracker(part)]:
+    if kept := [part for part in _normal(query).split("&") if part and not _is_tracker(part)]:
         key += "?" + "&".join(kept)
     if fragment.startswith(("/", "!")):  # a route of a one-page application, not an anchor (B007)
         key += "#" + _normal(fragment)
@@ -135,20 +135,21 @@ def _ascii_label(label: str) -> str:
 
 
 def _is_tracker(parameter: str) -> bool:
-    name = parameter.partition("=")[0]
-    if "%" in name:
-        name = unquote(name)
-    name = name.lower()
+    name = parameter.partition("=")[0].lower()
     return name in _TRACKERS or name.startswith("utm_")
 
 
 def _normal(text: str) -> str:
     """Bring escapes to one form: upper case, unreserved characters decoded, others than printable ASCII encoded."""
-    return _ESCAPE.sub(_one_form, text)
+    return _ESCAPES.sub(_one_form, text)
 
 
-def _one_form(match: re.Match[str]) -> str:
-    if match[1] is None:
-        return quote(match[0])
-    char = chr(int(match[1], 16))
-    return char if char in _UNRESERVED else match[0].upper()
+def _one_form(run: re.Match[str]) -> str:
+    text = run[0]
+    if text[0] != "%":
+        return quote(text)
+    return "".join([_FORMS[escape] for escape in text.upper().split("%")[1:]])
+
+
+_FORMS = {f"{code:02X}": char if (char := chr(code)) in _UNRESERVED else f"%{code:02X}" for code in range(256)}
+"""Escapes by their digits, each in its one form."""

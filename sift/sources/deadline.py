@@ -11,6 +11,9 @@ import socket
 import ssl
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import certifi
@@ -94,7 +97,7 @@ class _DeadlineTLSSocket(ssl.SSLSocket):
 def connect(host: str, port: int) -> socket.socket:
     """Connect to the first address of a host that takes the connection; one deadline for all. Raises OSError."""
     failure = OSError("no address")
-    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    for family, kind, protocol, _, address in _addresses(host, port):
         try:
             connection = _DeadlineSocket(family, kind, protocol)
         except OSError as error:  # a host without IPv6 may still list an IPv6 address
@@ -108,6 +111,26 @@ def connect(host: str, port: int) -> socket.socket:
             connection.close()
             failure = error
     raise failure
+
+
+def _addresses(host: str, port: int) -> Any:
+    """Look a host up, within the call's deadline. Raises OSError."""
+    with suppress(socket.gaierror):  # it is a name
+        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    look_up = _look_ups(host).submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+    try:
+        return look_up.result(call.left())
+    finally:
+        look_up.cancel()  # one that has not begun need not
+
+
+@cache
+def _look_ups(host: str) -> ThreadPoolExecutor:
+    """Give the threads that look a host up: nothing can end a look-up, and the call's own thread must go on.
+
+    A host has its own, so that one whose name server hangs holds no other up.
+    """
+    return ThreadPoolExecutor(2, "sift-look-up")
 
 
 def tls_context() -> ssl.SSLContext:

@@ -9,14 +9,17 @@ from sift.errors import SourceError
 from sift.search.model import RawHit
 from sift.search.urls import read_url
 
+MAX_ROWS = 1000
+"""Rows read of an answer; vendors send tens, and a hostile body of 100,000 would cost seconds past the deadline."""
+
 
 def rows_of(body: Any, *path: str) -> list[dict[str, Any]]:
-    """Give the objects of the list at `path`. Raises SourceError when the body has no such list."""
+    """Give the objects of the list at `path`, MAX_ROWS at most. Raises SourceError when the body has no such list."""
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
     if not isinstance(body, list):
         raise SourceError("bad response")
-    return [row for row in body if isinstance(row, dict)]
+    return [row for row in body[:MAX_ROWS] if isinstance(row, dict)]
 
 
 def raw_hit(url: Any, title: Any, texts: Any, score: Any = 0.0, published_date: Any = "") -> RawHit | None:

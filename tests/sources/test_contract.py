@@ -72,6 +72,12 @@ def test_no_hit_comes_is_a_success(vendors: Vendors, name: str) -> None:
     assert (out.hits, out.found, out.notes, out.warn) == ((), 0, (), "")
 
 
+def test_more_rows_come_than_any_vendor_sends_first_thousand_are_read(vendors: Vendors, name: str) -> None:
+    """Contract §6: a body of 4 MiB in rows that are slow to read must not hold an answer up."""
+    out = found(vendors, name, BODIES[name]([hit(f"https://h.example/{number}", score=0.9) for number in range(2500)]))
+    assert [each.url for each in out.hits] == [f"https://h.example/{number}" for number in range(1000)]
+
+
 def test_fields_come_that_nobody_knows_nothing_changes(vendors: Vendors, name: str) -> None:
     """B122: extra fields are ignored, at every level."""
 
