@@ -11,7 +11,7 @@ from sift.api.services import Services
 from sift.auth.caller import LOCAL, Caller
 from sift.errors import UnauthorizedError
 from sift.search.engine import Answer, Engine
-from sift.search.model import CallerClass, Filter, RawHit, SearchRequest, SearchResult, SourceOut
+from sift.search.model import CallerClass, Filter, RawHit, SearchRequest, SearchResult, Shape, SourceOut
 from sift.search.protocols import Cache, Ledger, LedgerError, Source
 from sift.search.urls import read_url
 
@@ -175,12 +175,15 @@ class FakeCache:
         return len(self.answers)
 
 
+ROWS = Shape(text="text", date="date")
+
+
 def raw(url: str, text: str = "Text.", *, title: str = "Title", score: float = 0.5, published_date: str = "") -> RawHit:
     """Make a hit as a source gives it."""
     address = read_url(url)
     assert address is not None, url
     key, host = address
-    return RawHit(url, key, host, title, (text,) if text else (), score, published_date)
+    return RawHit(url, key, host, score, {"title": title, "text": text, "date": published_date}, ROWS)
 
 
 def out(*hits: RawHit | str, notes: tuple[str, ...] = (), found: int | None = None, **fields: Any) -> SourceOut:

@@ -71,20 +71,44 @@ class SearchRequest:
         return sum(map(len, self.queries))
 
 
-class RawHit(NamedTuple):
-    """Hold a usable hit. Its title, texts and date are what the vendor sent, of whatever type.
+class Shape(NamedTuple):
+    """Name the fields of a vendor's rows; "" stands for one that its rows do not have."""
 
-    Most hits never reach an answer, so these are looked at and made plain only when one does: `build_hits`.
-    A named tuple because a search makes up to hundreds: a third of a frozen dataclass' cost to make.
+    text: str = ""
+    texts: str = ""  # a list of paragraphs
+    score: str = ""
+    date: str = ""
+
+
+class RawHit(NamedTuple):
+    """Hold a usable hit: what is compared, and the row that the vendor sent.
+
+    Most hits never reach an answer, so title, texts and date are looked up only when one does (`build_hits`); they are
+    what the vendor sent, of whatever type. A named tuple because a search makes up to hundreds: a third of a frozen
+    dataclass' cost to make.
     """
 
     url: str  # the vendor's own string, byte for byte
     key: str  # canonical form, for comparing only (contract §7)
     host: str  # as a browser reads it; "" when it cannot be encoded
-    title: Any
-    texts: Any  # a list or tuple of the snippet's paragraphs
-    score: float = 0.0  # the vendor's own, finite
-    published_date: Any = ""
+    score: float  # the vendor's own, finite
+    row: Mapping[str, Any]
+    shape: Shape
+
+    @property
+    def title(self) -> Any:
+        """Look the title up."""
+        return self.row.get("title")
+
+    @property
+    def texts(self) -> Any:
+        """Look the snippet's paragraphs up, a list or a tuple."""
+        return (self.row.get(self.shape.text),) if self.shape.text else self.row.get(self.shape.texts)
+
+    @property
+    def published_date(self) -> Any:
+        """Look the date up."""
+        return self.row.get(self.shape.date) if self.shape.date else None
 
 
 class Hit(NamedTuple):

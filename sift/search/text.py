@@ -23,6 +23,7 @@ _BREAKING = frozenset(
 _TAG = re.compile(r"<(?:/?([A-Za-z][A-Za-z0-9]*)(?=[\s/>])|[!?])[^<>]*>")
 # Controls, bidi overrides, embeddings and isolates, and halves of surrogate pairs.
 _UNFIT = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_PRINTABLE = bytes(range(0x20, 0x7F))  # taking them out of ASCII text is a third of the cost of str.isprintable
 
 
 def plain(text: str) -> str:
@@ -32,8 +33,9 @@ def plain(text: str) -> str:
     if "&" in text:
         with suppress(ValueError):  # a numeric entity of more digits than int() takes; the text stays as it is
             text = html.unescape(text)
-    # Printable text holds no white space but blanks, so most texts are clean at a glance: 2 µs instead of 20.
-    if text.isprintable() and "  " not in text:
+    # Printable text holds no white space but blanks, so most texts are clean at a glance: 1 µs instead of 20.
+    printable = not text.encode().translate(None, _PRINTABLE) if text.isascii() else text.isprintable()
+    if printable and "  " not in text:
         return text.strip(" ")
     return " ".join(_UNFIT.sub("", text).split())
 

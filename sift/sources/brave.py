@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sift.config import SourceConfig
-from sift.search.model import Filter, SourceOut, not_applied
+from sift.search.model import Filter, RawHit, Shape, SourceOut, not_applied
 from sift.sources.http import Endpoint
 from sift.sources.limits import fit, too_long
-from sift.sources.rows import raw_hit, rows_of
+from sift.sources.rows import hits_of, rows_of
 
+ROWS = Shape(texts="snippets")
 MAX_CHARACTERS = 400
 MAX_WORDS = 50
 
@@ -55,19 +56,15 @@ def notes(filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     """Read an answer: no score, no date (`age` may be a modification date). Raises SourceError when it is none."""
-    sources = body.get("sources") if isinstance(body, dict) else None
-    rows = [
-        raw_hit(row.get("url"), _title(row, sources), row.get("snippets"))
-        for row in rows_of(body, "grounding", "generic")
-    ]
-    hits = tuple([hit for hit in rows if hit])
+    hits = hits_of(rows_of(body, "grounding", "generic"), ROWS)
+    if isinstance(sources := body.get("sources"), dict):
+        hits = tuple([_titled(hit, sources) for hit in hits])
     return SourceOut(hits=hits, found=len(hits), notes=notes)
 
 
-def _title(row: dict[str, Any], sources: Any) -> Any:
-    """Give a row's title; look a missing one up in `sources[url].title`."""
-    title, url = row.get("title"), row.get("url")
-    if title and isinstance(title, str):
-        return title
-    about = sources.get(url) if isinstance(sources, dict) and isinstance(url, str) else None
-    return about.get("title") if isinstance(about, dict) else None
+def _titled(hit: RawHit, sources: dict[str, Any]) -> RawHit:
+    """Give a hit that has no title the one in `sources[url]`."""
+    if hit.title and isinstance(hit.title, str):
+        return hit
+    source = sources.get(hit.url)
+    return hit._replace(row={**hit.row, "title": source.get("title") if isinstance(source, dict) else None})

@@ -7,11 +7,12 @@ from typing import Any
 
 from sift.config import SourceConfig
 from sift.errors import SourceError
-from sift.search.model import Filter, SourceOut, not_applied
+from sift.search.model import Filter, Shape, SourceOut, not_applied
 from sift.sources.http import Endpoint
-from sift.sources.rows import raw_hit, rows_of
+from sift.sources.rows import hits_of, rows_of
 
 MAX_SITES = 3
+ROWS = Shape(text="content", score="score", date="publishedDate")
 _QUOTED = re.compile(r'"[^"]*"')
 _COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # \s is what SearXNG splits at too
 
@@ -67,11 +68,7 @@ def notes(query: str, filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     """Read an answer. Raises SourceError when it is none, or when no engine answered."""
-    rows = [
-        raw_hit(row.get("url"), row.get("title"), (row.get("content"),), row.get("score"), row.get("publishedDate"))
-        for row in rows_of(body, "results")
-    ]
-    hits = tuple([hit for hit in rows if hit])
+    hits = hits_of(rows_of(body, "results"), ROWS)
     unresponsive = body.get("unresponsive_engines")
     silent = len(unresponsive) if isinstance(unresponsive, list) else 0
     if silent and not hits:  # blocked engines must not look like "nothing found" (B089, B123)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from sift.config import SourceConfig
-from sift.search.model import Filter, SourceOut
+from sift.search.model import Filter, Shape, SourceOut
 from sift.sources.http import Endpoint
 from sift.sources.limits import fit, too_long
-from sift.sources.rows import raw_hit, rows_of
+from sift.sources.rows import hits_of, rows_of
 
+ROWS = Shape(text="content", score="score", date="published_date")
 MAX_CHARACTERS = 400
 MAX_CREDITS = 1_000_000  # more is no price, and must fit into the ledger
 MAX_RESULTS = 20  # the price is the same for 1 and for 20, and deeper lists fuse and filter better
@@ -83,11 +84,7 @@ def notes(filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, min_score: float = 0.0, notes: tuple[str, ...] = ()) -> SourceOut:
     """Read an answer; the generated answer and all extras stay behind. Raises SourceError when it is none."""
-    rows = [
-        raw_hit(row.get("url"), row.get("title"), (row.get("content"),), row.get("score"), row.get("published_date"))
-        for row in rows_of(body, "results")
-    ]
-    hits = tuple([hit for hit in rows if hit])
+    hits = hits_of(rows_of(body, "results"), ROWS)
     # A hit without a score has 0.0, which no min_score lets through.
     kept = tuple([hit for hit in hits if hit.score >= min_score]) if min_score else hits
     return SourceOut(hits=kept, found=len(hits), notes=notes, credits=_credits(body))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sift.search.merge import SourceList, build_hits, fuse, fuse_queries, merge
-from sift.search.model import Hit, RawHit
+from sift.search.model import Hit, RawHit, Shape
 from sift.sources import tavily
 from tests.fakes import raw
 from tests.search.moderate import moderate
@@ -278,7 +278,7 @@ def test_build_snippet_length_is_counted_once_plain() -> None:
 
 def test_build_paragraphs_are_joined_and_empty_ones_go() -> None:
     """Contract §6: snippets of one URL are joined by a blank line, each folded by itself."""
-    hit = raw(A)._replace(texts=("one\n two", " ", "<p></p>", "three"))
+    hit = raw(A)._replace(row={"parts": ["one\n two", " ", "<p></p>", "three"]}, shape=Shape(texts="parts"))
     assert built(listed("s1", hit))[0].snippet == "one two\n\nthree"
 
 

@@ -191,7 +191,7 @@ def test_parse_answer_and_extras_are_there_only_hits_come_out() -> None:
     )
     assert shown(out) == [Hit("https://docs.example/a", "A title", "Some content.", "tavily", 0.8, "")]
     assert out.credits == 2
-    assert not [word for word in ("GENERATED", "RAW", "i.png", "more?") if word in repr(out)]
+    assert not [word for word in ("GENERATED", "RAW", "i.png", "more?") if word in repr(shown(out))]
 
 
 @pytest.mark.parametrize("images", [None, [], "x", {}])
