@@ -9,6 +9,8 @@ from sift.api.services import services
 from sift.errors import UnauthorizedError
 
 OPEN = "/healthz"
+CALLER = "sift.caller"
+"""The place in the WSGI environ of a caller who has shown a key; no request can name it."""
 
 
 def install(app: Flask) -> None:
@@ -20,6 +22,9 @@ def _identify() -> None:
     environ = request.environ
     path = environ.get("PATH_INFO", "")  # not request.path, where a doubled slash at the start is one
     if path == OPEN:
+        return
+    if CALLER in environ:
+        g.caller = environ[CALLER]
         return
     parts = services()
     try:

@@ -11,6 +11,7 @@ import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from sift.api.guard import CALLER
 from sift.api.search import record
 from sift.api.services import Services
 from sift.api.v1.search import MEMO_BODY, envelope, read_again
@@ -39,7 +40,8 @@ class Repeats:
     def _find(self, environ: WSGIEnvironment, length: int) -> bytes | None:
         parts = self._parts
         try:
-            caller = parts.identify(environ.get("HTTP_AUTHORIZATION"))  # before the body is read
+            # Before the body is read; the guard need not look again.
+            caller = environ[CALLER] = parts.identify(environ.get("HTTP_AUTHORIZATION"))
             body = _read(environ, length)
             if len(body) < length:
                 return None  # cut short, which is an error even where a whole object came

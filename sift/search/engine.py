@@ -107,11 +107,13 @@ class Engine:
     def search(self, request: SearchRequest, caller_class: CallerClass) -> Answer:
         """Answer a request. Raises SearchUnavailableError when no source answered."""
         hour = hour_bucket(self._now())  # read once: a request that runs over the hour keeps its key
-        if found := self._cache.get(cache_key(request, self.names, caller_class, hour)):
+        key = cache_key(request, self.names, caller_class, hour)
+        if found := self._cache.get(key):
             return self._count(Answer(found, "hit"))
-        skips = self._plan()
-        planned = tuple(name for name in self.names if name not in skips)
-        key = cache_key(request, planned, caller_class, hour)
+        planned = self.names
+        if skips := self._plan():
+            planned = tuple(name for name in self.names if name not in skips)
+            key = cache_key(request, planned, caller_class, hour)
 
         def lead() -> tuple[SearchResult | SearchUnavailableError, CacheUse]:
             # Looked up again: the answer may have come in between the look above and taking the lead.

@@ -64,6 +64,8 @@ def load_search(payload: Mapping[str, Any]) -> SearchRequest:
 
 def unknown_field_warnings(payload: Mapping[str, Any]) -> tuple[str, ...]:
     """Name the fields that are ignored, with the one that was probably meant; at most five (contract §4)."""
+    if payload.keys() <= _SCHEMA.fields.keys():
+        return ()
     known = {_squash(name): name for name in _SCHEMA.fields}
     warnings: list[str] = []
     for name in payload:
