@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,7 @@ import pytest
 
 from sift.errors import InvalidSearchError, SearchUnavailableError, SourceError
 from sift.search.engine import Answer, Engine
-from sift.search.flight import SingleFlight
+from sift.search.flight import Flight
 from sift.search.model import Filter, SourceOut
 from sift.search.schema import load_search
 from sift.sources import brave, searxng, tavily
@@ -81,8 +80,8 @@ def followers() -> int:
     count = 0
     for frame in frames:
         at = frame
-        while at is not None and at.f_back is not None:
-            count += at.f_code is Future.result.__code__ and at.f_back.f_code is SingleFlight.run.__code__
+        while at is not None:
+            count += at.f_code is Flight.wait.__code__
             at = at.f_back
     return count
 
