@@ -29,8 +29,11 @@ def _hour(number: int) -> str:
 @lru_cache(maxsize=1024)  # a repeated request pays 1 µs here instead of 30
 def cache_key(request: SearchRequest, sources: tuple[str, ...], caller_class: CallerClass, hour: str) -> bytes:
     """Hash the payload; 32 bytes."""
-    canonical = json.dumps(payload(request, sources, caller_class, hour), sort_keys=True, separators=(",", ":"))
+    canonical = _encoder.encode(payload(request, sources, caller_class, hour))
     return hashlib.sha256(canonical.encode()).digest()
+
+
+_encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def payload(request: SearchRequest, sources: tuple[str, ...], caller_class: CallerClass, hour: str) -> dict[str, Any]:

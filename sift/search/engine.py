@@ -234,8 +234,9 @@ class Engine:
             given = self._lists(each)
             ranking = merge(given, rerank=request.rerank)
             if may_stay:  # R3: for every source, on the host a browser would go to
-                hosts = {hit.key: hit.host for source in given for hit in source.hits}
-                ranking = {key: score for key, score in ranking.items() if may_stay(hosts[key])}
+                gone = {hit.key for source in given for hit in source.hits if not may_stay(hit.host)}
+                if gone:
+                    ranking = {key: score for key, score in ranking.items() if key not in gone}
             lists.append(given)
             rankings.append(ranking)
         fused = fuse_queries(rankings)

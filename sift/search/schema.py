@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import lru_cache
 from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, pre_load, validate
@@ -18,6 +19,7 @@ from sift.search.query import clean_query, has_phrase, normalise_query
 
 MAX_QUERIES = 4
 MAX_DOMAINS = 20
+MAX_HOST = 254  # characters, a final dot included
 MAX_FIELD_WARNINGS = 5
 
 _TIME_RANGES = {name: name for name in ("day", "week", "month", "year")} | {
@@ -95,12 +97,21 @@ class _Domains(fields.Field[Any]):
     """Take a list of hostnames; give them normalised, sorted and unique, 20 at most (§2.2)."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> tuple[str, ...]:
-        if not isinstance(value, list):
-            raise ValidationError("not a list")
-        found = {normalise_domain(entry) if isinstance(entry, str) else None for entry in value}
-        if None in found or len(found) > MAX_DOMAINS:
+        if not isinstance(value, list) or set(map(type, value)) != {str}:
+            raise ValidationError("not a list of strings")
+        short = len(value) <= MAX_DOMAINS and max(map(len, value)) <= MAX_HOST
+        domains = (_domains_again if short else _domains)(tuple(value))
+        if domains is None:
             raise ValidationError("not up to 20 hostnames")
-        return tuple(sorted(filter(None, found)))
+        return domains
+
+
+def _domains(entries: tuple[str, ...]) -> tuple[str, ...] | None:
+    found = {normalise_domain(entry) for entry in entries}
+    return None if None in found or len(found) > MAX_DOMAINS else tuple(sorted(filter(None, found)))
+
+
+_domains_again = lru_cache(maxsize=128)(_domains)  # agents send the same lists with every query
 
 
 class _Score(_Strict):

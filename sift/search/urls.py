@@ -109,11 +109,6 @@ def browser_host(host: str) -> str:
         return ""
 
 
-def is_address(host: str) -> bool:
-    """Tell whether a browser's host is an IP address."""
-    return host.startswith("[") or host.rpartition(".")[2].isdigit()
-
-
 def _read_slowly(url: str) -> Address | None:
     parts = _PARTS.fullmatch(url)
     if parts is None or _SURROGATE.search(url):

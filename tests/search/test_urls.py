@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sift.search.urls import _read_slowly, browser_host, is_address, read_url
+from sift.search.urls import _read_slowly, browser_host, read_url
 from tests.fakes import raw
 from tests.search.moderate import moderate
 from tests.search.whatwg import goes_to
@@ -253,12 +253,6 @@ def test_host_is_read_as_a_browser_does(host: str, read: str) -> None:
 def test_host_that_no_resolver_takes_is_none_on_the_quick_way_too(host: str) -> None:
     """B032: the quick way through read_url refuses what the whole way refuses."""
     assert raw(f"https://{host}/x").host == ""
-
-
-@pytest.mark.parametrize(("host", "is_ip"), [("127.0.0.1", True), ("[::1]", True), ("1.example", False), ("a1", False)])
-def test_address_is_told_from_a_name(host: str, is_ip: bool) -> None:
-    """Contract §4: numeric hosts match by equality only."""
-    assert is_address(host) is is_ip
 
 
 # --- generated URLs
