@@ -7,6 +7,7 @@ uses, the connect, the TLS handshake, each read, ends when the deadline is there
 from __future__ import annotations
 
 import math
+import select
 import socket
 import ssl
 import threading
@@ -45,13 +46,23 @@ class Call(threading.local):
 call = Call()
 
 
-class _DeadlineSocket(socket.socket):
-    """Give every wait only the time that is left: a timeout per read is no bound when bytes drip (B096)."""
+def wait(connection: socket.socket, event: int) -> None:
+    """Wait until a socket can be read (`select.POLLIN`) or written. Raises TimeoutError at the call's deadline."""
+    poll = select.poll()
+    poll.register(connection, event)
+    if not poll.poll(call.left() * 1000):
+        raise TimeoutError("deadline")
 
-    _limit = -1.0  # seconds; what the socket waits now
+
+class _DeadlineSocket(socket.socket):
+    """Give every wait only the time that is left: a timeout per read is no bound when bytes drip (B096).
+
+    Once connected it never blocks: what can be done at once is one system call, where Python's timeouts make two, and
+    at each the interpreter goes to another thread.
+    """
 
     def settimeout(self, value: float | None) -> None:
-        """Do nothing: urllib3 sets its own before each request and answer, each time a system call."""
+        """Do nothing: urllib3 sets its own before each request and answer."""
 
     def connect(self, address: Any) -> None:
         super().settimeout(call.left())
@@ -62,19 +73,22 @@ class _DeadlineSocket(socket.socket):
         return super().makefile(mode, READ_SIZE if buffering is None else buffering, **kwargs)  # type: ignore[call-overload]
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
-        self._keep_deadline()
-        return super().recv_into(*args, **kwargs)
+        while True:
+            call.left()  # bytes that keep coming end with the deadline too
+            try:
+                return super().recv_into(*args, **kwargs)
+            except BlockingIOError:
+                wait(self, select.POLLIN)
 
-    def sendall(self, *args: Any, **kwargs: Any) -> None:
-        self._keep_deadline()
+    def sendall(self, data: Any, *args: Any) -> None:
         call.sent = True
-        super().sendall(*args, **kwargs)
-
-    def _keep_deadline(self) -> None:
-        left = call.left()
-        if abs(left - self._limit) > CLOCK_SLACK / 2:  # else the system call would change nothing that matters
-            super().settimeout(left)
-            self._limit = left
+        rest = memoryview(data)
+        while rest:
+            call.left()
+            try:
+                rest = rest[self.send(rest) :]
+            except BlockingIOError:
+                wait(self, select.POLLOUT)
 
 
 class _DeadlineTLSSocket(ssl.SSLSocket):

@@ -6,6 +6,7 @@ here: with urllib3, http.client and the email package a call took 420 µs of CPU
 
 from __future__ import annotations
 
+import select
 import socket
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import IO, Any
@@ -14,7 +15,7 @@ from urllib3 import HTTPConnectionPool, HTTPHeaderDict, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import NewConnectionError
 
-from sift.sources.deadline import call, connect, tls_context
+from sift.sources.deadline import call, connect, tls_context, wait
 
 MAX_LINE = 65_536
 MAX_HEADERS = 100
@@ -110,7 +111,10 @@ class _Connecting:
 
 
 class _Connection(_Connecting, HTTPConnection):
-    pass
+    def _new_conn(self) -> socket.socket:
+        connection = super()._new_conn()
+        connection.setblocking(False)
+        return connection
 
 
 class _TLSConnection(_Connecting, HTTPSConnection):
@@ -127,6 +131,7 @@ class _SendingOnce:
         connection = self._get_conn()  # looks whether the vendor has closed a kept one (B112)
         try:
             connection.send(request)
+            wait(connection.sock, select.POLLIN)  # before there is a buffer: many wait at a time, few read
         except BaseException:
             connection.close()
             raise
