@@ -125,7 +125,7 @@ def keys_file(environ: Mapping[str, str]) -> Path:
 
 def _sources(read: _Reader) -> tuple[tuple[SourceConfig, bool], ...]:
     """Read each source's settings, and whether it is switched on; all are read, so each bad one is named."""
-    searxng = SourceConfig("searxng", read.url("SIFT_SEARXNG_URL"), timeout=read.timeout("SIFT_SEARXNG_TIMEOUT"))
+    searxng = SourceConfig("searxng", read.base_url("SIFT_SEARXNG_URL"), timeout=read.timeout("SIFT_SEARXNG_TIMEOUT"))
     brave = SourceConfig(
         "brave_llm",
         read.url("SIFT_BRAVE_URL"),
@@ -183,6 +183,12 @@ class _Reader:
         value = self.text(name)
         if value and not _is_endpoint(value):
             raise ConfigError(f"{name} must be an absolute http or https URL without user name and fragment")
+        return value
+
+    def base_url(self, name: str) -> str:
+        value = self.url(name)
+        if "?" in value:  # `/search` is put after it
+            raise ConfigError(f"{name} is a base URL and holds no query")
         return value
 
     def secret(self, name: str) -> str:

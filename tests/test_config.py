@@ -84,12 +84,13 @@ GOOD: list[tuple[str, str, Any]] = [
         for name in URLS
         for text in (
             "http://127.0.0.1:8080",
-            "https://h.example/a/b?c=d",
+            "https://h.example/a/b",
             "http://[::1]:99/x",
             "HTTP://H.example",
             "http://h",
         )
     ],
+    *[(name, "https://h.example/a/b?c=d", "https://h.example/a/b?c=d") for name in URLS[1:]],
     *[(name, "tvly-AZ09_-.~+/=!#", "tvly-AZ09_-.~+/=!#") for name in KEYS],
     ("SIFT_TAVILY_DAILY_CAP", "0", 0),
     ("SIFT_TAVILY_DAILY_CAP", "1000", 1000),
@@ -114,6 +115,7 @@ GOOD: list[tuple[str, str, Any]] = [
 NOT_WHOLE = ("x", "-1", "+5", "1.0", "1_0", "\u0667", "\u00b2", "0x10", "1e3", "9" * 13, "9" * 5000, "5 5")
 NOT_NUMBERS = ("x", "nan", "inf", "-inf", "1e999", "-1", "1_0", "\u0667", "\uff18", "1,5", "0x1", "8s")
 BAD: list[tuple[str, str]] = [
+    ("SIFT_SEARXNG_URL", "http://h.example/?language=en"),  # `/search` is put after it
     *[(name, text) for name in TIMEOUTS for text in (*NOT_NUMBERS, "0", "0.09", "10.01", "1000")],
     *[
         (name, text)

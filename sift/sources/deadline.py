@@ -6,12 +6,14 @@ uses, the connect, the TLS handshake, each read, ends when the deadline is there
 
 from __future__ import annotations
 
+import io
 import math
 import select
 import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
@@ -54,7 +56,27 @@ def wait(connection: socket.socket, event: int) -> None:
         raise TimeoutError("deadline")
 
 
-class _DeadlineSocket(socket.socket):
+class _Reading(io.RawIOBase):
+    """Let a socket be read as a file; socket's own way of it takes three times as long to make."""
+
+    def __init__(self, recv_into: Callable[..., int]) -> None:
+        self.readinto = recv_into  # type: ignore[method-assign]
+
+    def readable(self) -> bool:
+        return True
+
+
+class _Readable:
+    """Give http.client, which asks for "rb", a file with room for a whole answer: one read does what three did."""
+
+    recv_into: Callable[..., int]
+
+    def makefile(self, *args: Any, **kwargs: Any) -> Any:
+        """Make the file."""
+        return io.BufferedReader(_Reading(self.recv_into), READ_SIZE)
+
+
+class _DeadlineSocket(_Readable, socket.socket):
     """Give every wait only the time that is left: a timeout per read is no bound when bytes drip (B096).
 
     Once connected it never blocks: what can be done at once is one system call, where Python's timeouts make two, and
@@ -64,13 +86,10 @@ class _DeadlineSocket(socket.socket):
     def settimeout(self, value: float | None) -> None:
         """Do nothing: urllib3 sets its own before each request and answer."""
 
-    def connect(self, address: Any) -> None:
-        super().settimeout(call.left())
+    def connect_within(self, seconds: float, address: Any) -> None:
+        """Connect, or raise TimeoutError."""
+        super().settimeout(seconds)
         super().connect(address)
-
-    def makefile(self, mode: str = "r", buffering: int | None = None, **kwargs: Any) -> Any:
-        # http.client asks for no size; with room for a whole answer one read does what three did.
-        return super().makefile(mode, READ_SIZE if buffering is None else buffering, **kwargs)  # type: ignore[call-overload]
 
     def recv_into(self, *args: Any, **kwargs: Any) -> int:
         while True:
@@ -91,7 +110,7 @@ class _DeadlineSocket(socket.socket):
                 wait(self, select.POLLOUT)
 
 
-class _DeadlineTLSSocket(ssl.SSLSocket):
+class _DeadlineTLSSocket(_Readable, ssl.SSLSocket):
     """Do the same under TLS, where the handshake waits too."""
 
     def do_handshake(self, block: bool = False) -> None:
@@ -109,9 +128,13 @@ class _DeadlineTLSSocket(ssl.SSLSocket):
 
 
 def connect(host: str, port: int) -> socket.socket:
-    """Connect to the first address of a host that takes the connection; one deadline for all. Raises OSError."""
+    """Connect to the first address of a host that takes the connection; one deadline for all. Raises OSError.
+
+    One that keeps silent, such as an IPv6 address that no route leads to, leaves the others their share of the time.
+    """
     failure = OSError("no address")
-    for family, kind, protocol, _, address in _addresses(host, port):
+    addresses = _addresses(host, port)
+    for tried, (family, kind, protocol, _, address) in enumerate(addresses):
         try:
             connection = _DeadlineSocket(family, kind, protocol)
         except OSError as error:  # a host without IPv6 may still list an IPv6 address
@@ -119,7 +142,7 @@ def connect(host: str, port: int) -> socket.socket:
             continue
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection.connect(address)
+            connection.connect_within(call.left() / (len(addresses) - tried), address)
             return connection
         except OSError as error:
             connection.close()

@@ -11,7 +11,7 @@ import socket
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from typing import IO, Any
 
-from urllib3 import HTTPConnectionPool, HTTPHeaderDict, HTTPSConnectionPool
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import NewConnectionError
 
@@ -31,7 +31,7 @@ def make_pool(scheme: str, host: str, port: int | None, connections: int) -> HTT
 class Reply(HTTPResponse):
     """Read one answer. Its length, chunks and end are http.client's affair, its head is not."""
 
-    headers: HTTPHeaderDict  # type: ignore[assignment]
+    headers: dict[str, str]  # type: ignore[assignment]  # by name in lower case
 
     def __init__(self, connection: HTTPConnection, pool: HTTPConnectionPool) -> None:
         super().__init__(connection.sock)
@@ -48,9 +48,9 @@ class Reply(HTTPResponse):
         call.answered = True
         self.status, self.version = status, 10 if version == "HTTP/1.0" else 11
         self.headers = _read_headers(self.fp)
-        self.chunked = self.headers.get("Transfer-Encoding", "").lower() == "chunked"
+        self.chunked = self.headers.get("transfer-encoding", "").lower() == "chunked"
         self.chunk_left = None
-        self.length = None if self.chunked else _length(self.headers.get("Content-Length", ""))
+        self.length = None if self.chunked else _length(self.headers.get("content-length", ""))
         closes: bool = self._check_close()  # type: ignore[attr-defined]
         self.will_close = closes or not (self.chunked or self.length is not None)
 
@@ -73,9 +73,9 @@ class Reply(HTTPResponse):
         self._pool._put_conn(self._connection)
 
 
-def _read_headers(lines: IO[bytes]) -> HTTPHeaderDict:
+def _read_headers(lines: IO[bytes]) -> dict[str, str]:
     """Read headers up to the empty line; a repeated one has all its values. Raises HTTPException."""
-    headers = HTTPHeaderDict()
+    headers: dict[str, str] = {}
     for _ in range(MAX_HEADERS + 1):
         line = lines.readline(MAX_LINE)
         if line in (b"\r\n", b"\n"):
@@ -84,7 +84,8 @@ def _read_headers(lines: IO[bytes]) -> HTTPHeaderDict:
             raise HTTPException("a head that is cut, or a line without end")
         name, colon, value = line.decode("latin-1").partition(":")
         if colon and not name[:1].isspace():  # a line that begins with a blank goes on with the one before: no use here
-            headers.add(name, value.strip())
+            name, value = name.lower(), value.strip()
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
     raise HTTPException("too many headers")
 
 

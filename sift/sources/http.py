@@ -6,6 +6,7 @@ the environment (proxies, .netrc), no cookie and no redirect can come in, and a 
 
 from __future__ import annotations
 
+import codecs
 import json
 import time
 import zlib
@@ -126,7 +127,7 @@ class Endpoint:
 def parse_json(body: bytes) -> Any:
     """Parse a vendor's body as UTF-8 JSON, whatever its charset says. Raises SourceError."""
     try:
-        text = body.decode("utf-8-sig")
+        text = body.removeprefix(codecs.BOM_UTF8).decode()
         try:
             return json.loads(text)
         except json.JSONDecodeError:
@@ -159,7 +160,7 @@ def _check_status(response: Response) -> None:
         return
     if 300 <= status < 400:
         raise SourceError("redirect refused")
-    retry_after = _seconds(response.headers.get("Retry-After", "")) if status in (429, 503) else None
+    retry_after = _seconds(response.headers.get("retry-after", "")) if status in (429, 503) else None
     raise SourceError(f"http {status}", counts=status == 429 or status >= 500, retry_after=retry_after)
 
 
@@ -182,7 +183,7 @@ class _TooLargeError(ValueError):
 
 def _read(raw: BaseHTTPResponse) -> bytes:
     """Read and inflate a body, up to MAX_BODY bytes of either."""
-    encoding = raw.headers.get("Content-Encoding", "identity").strip().lower()
+    encoding = raw.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
         raise ValueError("an encoding that was not asked for")
     inflate = zlib.decompressobj(31) if "gzip" in encoding else None

@@ -9,8 +9,8 @@ import socket
 import threading
 import time
 import tracemalloc
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -122,24 +122,38 @@ def test_call_nobody_accepts_ends_at_the_deadline() -> None:
     assert (error.reason, error.sent) == ("timeout", True)
 
 
-def test_connect_queue_is_full_ends_at_the_deadline_unsent() -> None:
-    """B096: connecting counts into the deadline; the credit of a call that never left is given back (contract §8)."""
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
-        address = listener.getsockname()
-        waiting = []
+@pytest.fixture
+def silent() -> Iterator[tuple[str, int]]:
+    """Give an address whose connect queue is full, so that one more connection gets no answer."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, ExitStack() as waiting:
         for _ in range(4096):
-            waiting.append(socket.socket())
-            waiting[-1].settimeout(0.1)
+            connection = waiting.enter_context(socket.socket())
+            connection.settimeout(0.1)
             try:
-                waiting[-1].connect(address)
+                connection.connect(listener.getsockname())
             except OSError:
                 break
-        client = endpoint(address[1])
-        error = failure_of(lambda: post(client, soon()))
-        for each in waiting:
-            each.close()
+        yield listener.getsockname()
+
+
+def test_connect_queue_is_full_ends_at_the_deadline_unsent(silent: tuple[str, int]) -> None:
+    """B096: connecting counts into the deadline; the credit of a call that never left is given back (contract §8)."""
+    client = endpoint(silent[1])
+    error = failure_of(lambda: post(client, soon()))
     assert error.reason in ("timeout", "unreachable")  # some kernels refuse instead of being silent
     assert not error.sent
+
+
+def test_first_address_keeps_silent_next_is_tried_in_time(
+    vendors: Vendors, silent: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B096: a host that has an IPv6 address and no route there is reached by its other address."""
+    stream = (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
+    found = [(*stream, silent), (*stream, ("127.0.0.1", vendors.port))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    vendors.behaviour["tavily"] = reply(GOOD)
+    client = endpoint(vendors.port)
+    assert outcome_of(lambda: post(client, time.monotonic() + 2)) == GOOD
 
 
 def test_tls_handshake_stalls_ends_at_the_deadline_unsent(release: threading.Event) -> None:
