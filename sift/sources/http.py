@@ -21,7 +21,6 @@ from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
 from requests.exceptions import RequestException
 from requests.exceptions import Timeout as RequestTimeout
-from requests.structures import CaseInsensitiveDict
 from urllib3 import HTTPConnectionPool
 from urllib3.exceptions import HTTPError
 from urllib3.response import BaseHTTPResponse
@@ -60,13 +59,17 @@ class _PinnedAdapter(HTTPAdapter):
         return str(request.url).removeprefix(self._origin)
 
     def build_response(self, req: PreparedRequest, resp: BaseHTTPResponse) -> Response:
-        """Keep what is read here, status and headers; the cookie and encoding work of requests costs 40 µs."""
-        response = Response()
-        response.request = req  # the `responses` library, which vendor tests use, looks at it
-        response.status_code = resp.status
-        response.headers = resp.headers  # type: ignore[assignment]
-        response.raw = resp
-        return response
+        return _Answer(req, resp)
+
+
+class _Answer(Response):
+    """Hold what is read of an answer; cookies and encoding, which requests puts into one too, take it 40 µs."""
+
+    def __init__(self, request: PreparedRequest, raw: BaseHTTPResponse) -> None:
+        self.request = request  # the `responses` library, which vendor tests use, looks at it
+        self.status_code = raw.status
+        self.headers = raw.headers  # type: ignore[assignment]
+        self.raw = raw
 
 
 class Endpoint:
@@ -80,7 +83,7 @@ class Endpoint:
         origin = url[: len(f"{parts.scheme}://{parts.netloc}")]  # as it is spelled: `HTTP://` is a scheme too
         self._url = url if parts.path else f"{origin}/{url[len(origin) :]}"
         host, port = parts.hostname or "", parts.port
-        self._headers = CaseInsensitiveDict({"Host": parts.netloc, **_HEADERS, **headers})
+        self._headers = {"Host": parts.netloc, **_HEADERS, **headers}
         pool = make_pool(parts.scheme, host, port, connections)
         self._adapter = _PinnedAdapter(pool, origin)
 
@@ -88,23 +91,14 @@ class Endpoint:
         """GET with a query string; give the parsed body. Raises SourceError."""
         # A colon may stay (RFC 3986 §3.4), and `site:` would else be all that sends a query down quote's slow path.
         query = "&".join([f"{name}={quote_plus(value, safe=':')}" for name, value in parameters.items()])
-        request = PreparedRequest()
-        request.method = "GET"
-        request.url = f"{self._url}{'&' if '?' in self._url else '?'}{query}"
-        request.headers = self._headers
-        return self._call(request, deadline)
+        url = f"{self._url}{'&' if '?' in self._url else '?'}{query}"
+        return self._call(_request("GET", url, self._headers), deadline)
 
     def post_json(self, body: Mapping[str, Any], *, deadline: float) -> Any:
         """POST a JSON body; give the parsed answer. Raises SourceError."""
         data = json.dumps(body).encode()
-        request = PreparedRequest()
-        request.method = "POST"
-        request.url = self._url
-        request.headers = CaseInsensitiveDict(
-            {**self._headers, "Content-Type": "application/json", "Content-Length": str(len(data))}
-        )
-        request.body = data
-        return self._call(request, deadline)
+        headers = {**self._headers, "Content-Type": "application/json", "Content-Length": str(len(data))}
+        return self._call(_request("POST", self._url, headers, data), deadline)
 
     def _call(self, request: PreparedRequest, deadline: float) -> Any:
         call.begin(deadline)
@@ -122,6 +116,15 @@ class Endpoint:
             except (HTTPError, HTTPException, OSError, ValueError, zlib.error) as error:
                 raise _failure(error) from None
         return parse_json(body)
+
+
+def _request(method: str, url: str, headers: dict[str, str], body: bytes | None = None) -> PreparedRequest:
+    """Fill a request in; `prepare` would quote, join and count what is quoted, joined and counted here."""
+    request = PreparedRequest()
+    request.method, request.url, request.body = method, url, body
+    # Not requests' own dict, which takes 10 µs to copy: names are spelled one way throughout.
+    request.headers = headers  # type: ignore[assignment]
+    return request
 
 
 def parse_json(body: bytes) -> Any:
