@@ -37,15 +37,16 @@ class Reply(HTTPResponse):
         super().__init__(connection.sock)
         self._connection = connection
         self._pool = pool
+        self._whole = False
 
     def begin(self) -> None:
         """Read status and headers. Raises HTTPException."""
         version, status, _ = self._read_status()  # type: ignore[attr-defined]
+        # Before the status line a vendor is unreachable, after it its answer is bad.
+        call.answered = True
         while status == 100:
             _read_headers(self.fp)
             version, status, _ = self._read_status()  # type: ignore[attr-defined]
-        # Before the status line a vendor is unreachable, after it its answer is bad.
-        call.answered = True
         self.status, self.version = status, 10 if version == "HTTP/1.0" else 11
         self.headers = _read_headers(self.fp)
         self.chunked = self.headers.get("transfer-encoding", "").lower() == "chunked"
@@ -60,14 +61,17 @@ class Reply(HTTPResponse):
         `decode_content` is there because urllib3's answers have it, and `responses` puts one in this one's place.
         """
         piece = super().read1(n)
-        if not piece and self.length:
-            raise IncompleteRead(b"", self.length)
+        if not piece:
+            if self.length:
+                raise IncompleteRead(b"", self.length)
+            self._whole = True
         return piece
 
     def close(self) -> None:
-        """Give the connection back; it stays open when the answer was read to its end."""
-        whole = self.isclosed() if self.chunked else self.length == 0
-        if self.will_close or not whole:
+        """Give the connection back, once; it stays open when the answer was read to its end."""
+        if self.closed:
+            return
+        if self.will_close or not self._whole:
             self._connection.close()
         super().close()
         self._pool._put_conn(self._connection)

@@ -502,17 +502,18 @@ def test_vendor_closed_idle_connection_next_call_works(vendors: Vendors) -> None
 
 
 @pytest.mark.parametrize(
-    "head",
+    "whole",
     [
-        OK + b"Content-Length: 2\r\nConnection: close\r\n",
-        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n",
-        b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n",
+        OK + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+        b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\n{}",
+        OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
     ],
 )
-def test_vendor_ends_with_this_answer_connection_is_not_kept(vendors: Vendors, head: bytes) -> None:
-    """contract §6: an answer that closes, or whose body was not read, leaves no connection to the next call."""
+def test_vendor_ends_with_this_answer_connection_is_not_kept(vendors: Vendors, whole: bytes) -> None:
+    """contract §6: an answer that closes, or that was not read to its end, leaves no connection to the next call."""
     client, lines = endpoint(vendors.port), list[socket.socket]()
-    vendors.behaviour["tavily"] = counted(keep(head + b"\r\n{}"), lines)
+    vendors.behaviour["tavily"] = counted(keep(whole), lines)
     for _ in range(2):
         with suppress(SourceError):
             assert post(client, later()) == {}
@@ -657,6 +658,7 @@ def test_no_status_line_comes_unreachable(vendors: Vendors, whole: bytes) -> Non
 PACKED = gzip.compress(b'{"results": []}')
 BROKEN = {
     "cut in the headers": OK + b"Content-Le",
+    "nothing after 100 Continue": b"HTTP/1.1 100 Continue\r\n\r\n",
     "over-long header": OK + b"X-Long: " + b"x" * 70_000,
     "a thousand headers": OK + b"X-Many: x\r\n" * 1000 + b"\r\n{}",
     "two lengths": OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
