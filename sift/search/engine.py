@@ -54,7 +54,7 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True)
 class _Call:
-    """Hold one call on its way through the pool."""
+    """Hold one call, of the pool or of the thread that asks."""
 
     source: Source
     deadline: float
@@ -186,7 +186,7 @@ class Engine:
             return SourceOut(warn=f"{call.source.name}: timeout")
 
     def _call(self, call: _Call, query: str, request: SearchRequest) -> Outcome:
-        """Make one call in a pool thread: breaker, credit, vendor, and the books after it."""
+        """Make one call: breaker, credit, vendor, and the books after it."""
         name, breaker = call.source.name, self._breakers[call.source.name]
         if (wait := breaker.admit()) is not None:
             return _resting(wait)

@@ -63,7 +63,7 @@ class _Addresses(dict[str, Address | None]):
 
     def __missing__(self, url: str) -> Address | None:
         address = _read(url)
-        if len(url) <= _LONGEST:
+        if len(url) <= _LONGEST and url.isascii():
             if len(self) >= _MOST:
                 self.clear()
             self[url] = address
@@ -71,7 +71,7 @@ class _Addresses(dict[str, Address | None]):
 
 
 _MOST = 4096
-_LONGEST = 1024  # longer ones are read anew, so that what is remembered stays under a few MiB
+_LONGEST = 1024  # longer ones, and those that grow when they are escaped, are read anew: all stays under a few MiB
 
 read_url = _Addresses().__getitem__
 """Read an absolute http(s) URL; None for any other, and for one with an unfit authority (contract §6)."""

@@ -14,7 +14,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from typing import Any
@@ -79,8 +79,8 @@ class _Readable:
 class _DeadlineSocket(_Readable, socket.socket):
     """Give every wait only the time that is left: a timeout per read is no bound when bytes drip (B096).
 
-    Once connected it never blocks: what can be done at once is one system call, where Python's timeouts make two, and
-    at each the interpreter goes to another thread.
+    Its user makes it non-blocking once it is connected, unless TLS goes over it: what can be done at once is then one
+    system call, where Python's timeouts make two, and at each the interpreter goes to another thread.
     """
 
     def settimeout(self, value: float | None) -> None:
@@ -154,20 +154,26 @@ def _addresses(host: str, port: int) -> Any:
     """Look a host up, within the call's deadline. Raises OSError."""
     with suppress(socket.gaierror):  # it is a name
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    look_up = _look_ups(host).submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-    try:
-        return look_up.result(call.left())
-    finally:
-        look_up.cancel()  # one that has not begun need not
+    # Nothing can end a look-up, so it has a thread of its own, and the call waits only as long as it may. Calls share
+    # one, but not one that has hung for a while: the next may be answered.
+    with _lock:
+        look_up, since = _under_way.get((host, port), (None, 0.0))
+        if look_up is None or look_up.done() or time.monotonic() - since > PATIENCE:
+            look_up = _look_ups(host).submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+            _under_way[host, port] = look_up, time.monotonic()
+    return look_up.result(call.left())
+
+
+PATIENCE = 1.0
+"""Seconds after which a look-up counts as hung."""
+_lock = threading.Lock()
+_under_way: dict[tuple[str, int], tuple[Future[Any], float]] = {}
 
 
 @cache
 def _look_ups(host: str) -> ThreadPoolExecutor:
-    """Give the threads that look a host up: nothing can end a look-up, and the call's own thread must go on.
-
-    A host has its own, so that one whose name server hangs holds no other up.
-    """
-    return ThreadPoolExecutor(2, "sift-look-up")
+    """Give the threads that look a host up; each has its own, so that one that hangs holds no other up."""
+    return ThreadPoolExecutor(8, "sift-look-up")
 
 
 def tls_context() -> ssl.SSLContext:

@@ -47,6 +47,8 @@ class Reply(HTTPResponse):
         while status == 100:
             _read_headers(self.fp)
             version, status, _ = self._read_status()  # type: ignore[attr-defined]
+        if not version.startswith("HTTP/1."):
+            raise HTTPException("an unknown version")
         self.status, self.version = status, 10 if version == "HTTP/1.0" else 11
         self.headers = _read_headers(self.fp)
         self.chunked = self.headers.get("transfer-encoding", "").lower() == "chunked"
@@ -68,13 +70,16 @@ class Reply(HTTPResponse):
         return piece
 
     def close(self) -> None:
-        """Give the connection back, once; it stays open when the answer was read to its end."""
+        """Keep the connection for the next call when the answer was read to its end and nothing is left over."""
         if self.closed:
             return
-        if self.will_close or not self._whole:
-            self._connection.close()
         super().close()
-        self._pool._put_conn(self._connection)
+        # What TLS has decrypted is not seen by looking at the socket, as the pool does before it gives one out.
+        left_over = getattr(self._connection.sock, "pending", int)()
+        if self.will_close or not self._whole or left_over:
+            self._connection.close()
+        else:
+            self._pool._put_conn(self._connection)
 
 
 def _read_headers(lines: IO[bytes]) -> dict[str, str]:

@@ -10,7 +10,9 @@ from sift.search.model import RawHit, Shape
 from sift.search.urls import read_url
 
 MAX_ROWS = 1000
-"""Rows read of an answer; vendors send tens, and a hostile body of 100,000 would cost seconds past the deadline."""
+MAX_URLS = 256 * 1024
+"""Rows read of an answer, and characters of their URLs. Vendors send tens of short ones; reading 4 MiB of what is slow
+to read would take seconds past the deadline, and with them the other sources' answers."""
 
 
 def rows_of(body: Any, *path: str) -> list[Any]:
@@ -23,17 +25,25 @@ def rows_of(body: Any, *path: str) -> list[Any]:
 
 
 def hits_of(rows: list[Any], shape: Shape) -> tuple[RawHit, ...]:
-    """Make hits of the first MAX_ROWS rows; those without a usable http(s) URL go."""
+    """Make hits of the first MAX_ROWS rows; those without a usable http(s) URL go.
+
+    Raises SourceError when there are more rows and none of these was usable: that is not "nothing found".
+    """
     hits: list[RawHit] = []
-    scored = shape.score
+    scored, room = shape.score, MAX_URLS
     for row in rows[:MAX_ROWS]:
-        if isinstance(row, dict) and isinstance(url := row.get("url"), str) and (address := read_url(url)):
+        if not isinstance(row, dict) or not isinstance(url := row.get("url"), str) or len(url) > room:
+            continue
+        room -= len(url)
+        if address := read_url(url):
             key, host = address
             score = row.get(scored) if scored else 0.0
             if type(score) is not float or not isfinite(score):
                 score = score_of(score) or 0.0
             # As RawHit(…), in half the time. All this is one loop because hundreds of rows come with a search.
             hits.append(_new(RawHit, (url, key, host, score, row, shape)))
+    if not hits and len(rows) > MAX_ROWS:
+        raise SourceError("bad response")
     return tuple(hits)
 
 

@@ -78,6 +78,21 @@ def test_more_rows_come_than_any_vendor_sends_first_thousand_are_read(vendors: V
     assert [each.url for each in out.hits] == [f"https://h.example/{number}" for number in range(1000)]
 
 
+def test_no_row_of_a_thousand_is_usable_and_more_come_bad_response(vendors: Vendors, name: str) -> None:
+    """B123: hits that were not looked at must not look like "nothing found"."""
+    rows = [hit("ftp://h.example/", score=0.9)] * 1000 + HITS
+    vendors.behaviour[name] = reply(BODIES[name](rows))
+    asked = source(vendors, name)
+    assert failure_of(lambda: asked.search(QUERY, 8, Filter(), deadline=later())).reason == "bad response"
+
+
+def test_url_is_longer_than_all_may_be_the_others_stay(vendors: Vendors, name: str) -> None:
+    """Contract §6: megabytes of URLs that are slow to read must not hold an answer up."""
+    long = "https://h.example/" + "\u00e9a" * 65_000
+    out = found(vendors, name, BODIES[name]([hit(long, score=0.9), hit(long * 2, score=0.9), *HITS]))
+    assert [each.url for each in out.hits] == [long, "https://docs.example/a", "https://b.example/"]
+
+
 def test_fields_come_that_nobody_knows_nothing_changes(vendors: Vendors, name: str) -> None:
     """B122: extra fields are ignored, at every level."""
 

@@ -228,6 +228,54 @@ def test_name_cannot_be_looked_up_unreachable_and_unsent(monkeypatch: pytest.Mon
     assert (error.reason, error.sent) == ("unreachable", False)
 
 
+def test_many_look_a_name_up_at_once_they_share_one_look_up(vendors: Vendors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B125: 32 first calls at a time wait for one look-up, and not for each other's."""
+    vendors.behaviour["tavily"] = reply(GOOD)
+    look_up, may_end, asked = socket.getaddrinfo, threading.Event(), list[str]()
+
+    def slow(host: str, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("flags"):
+            raise socket.gaierror(socket.EAI_NONAME, "a name")
+        asked.append(host)
+        assert may_end.wait(20)
+        return look_up("127.0.0.1", *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", slow)
+    monkeypatch.setattr("sift.sources.deadline.PATIENCE", 20.0)
+    client = Endpoint(f"http://many.example:{vendors.port}/tavily/search", {}, connections=32)
+    outcomes = list[Any]()
+    threads = [threading.Thread(target=lambda: outcomes.append(post(client, later()))) for _ in range(32)]
+    for thread in threads:
+        thread.start()
+    threads[0].join(0.2)
+    may_end.set()
+    for thread in threads:
+        thread.join(20)
+    assert outcomes == [GOOD] * 32
+    assert len(asked) <= 32 // 2  # those that came late may have asked again
+
+
+def test_look_up_hangs_a_later_call_asks_again(vendors: Vendors, monkeypatch: pytest.MonkeyPatch) -> None:
+    """contract §6: a lost answer of the name server costs the calls of a moment, and not all until it is given up."""
+    vendors.behaviour["tavily"] = reply(GOOD)
+    look_up, release, asked = socket.getaddrinfo, threading.Event(), list[str]()
+
+    def lost(host: str, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.get("flags"):
+            raise socket.gaierror(socket.EAI_NONAME, "a name")
+        asked.append(host)
+        if len(asked) == 1:
+            release.wait(20)
+        return look_up("127.0.0.1", *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", lost)
+    monkeypatch.setattr("sift.sources.deadline.PATIENCE", 0.1)
+    client = Endpoint(f"http://lost.example:{vendors.port}/tavily/search", {}, connections=1)
+    assert failure_of(lambda: post(client, soon())).reason == "timeout"
+    assert outcome_of(lambda: post(client, later())) == GOOD
+    release.set()
+
+
 def test_name_is_no_legal_one_unreachable_and_unsent() -> None:
     """contract §6: a name that cannot even be asked for is `unreachable`."""
     client = Endpoint(f"http://{'x' * 64}.example/", {}, connections=1)
@@ -262,6 +310,24 @@ def test_tls_certificate_is_trusted_answer_comes(monkeypatch: pytest.MonkeyPatch
         assert outcome_of(lambda: [post(client, later()) for _ in range(3)]) == [GOOD] * 3
         assert [seen.headers["authorization"] for seen in vendors.seen] == ["Bearer k"] * 3
     assert len(set(lines)) == 1
+
+
+def test_tls_answer_is_longer_than_it_says_rest_is_no_answer_to_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """contract §6: what OpenSSL holds decrypted of a broken answer never becomes the next call's answer."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    rest = OK + b"Content-Length: 7\r\n\r\n" + b'"wrong"'
+
+    def behave(connection: socket.socket, seen: Seen) -> bool:
+        connection.sendall(OK + b"Content-Length: 2\r\n\r\n")
+        connection.sendall(b"{}" + rest)  # one record
+        return True
+
+    lines: list[socket.socket] = []
+    with TLSVendors() as vendors:
+        vendors.behaviour["tavily"] = counted(behave, lines)
+        client = endpoint(vendors.port, scheme="https")
+        assert outcome_of(lambda: [post(client, later()) for _ in range(2)]) == [{}, {}]
+    assert len(set(lines)) == 2
 
 
 def test_tls_certificate_is_not_trusted_nothing_is_sent() -> None:
