@@ -366,7 +366,6 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
     add(
         "address of a megabyte",
         lambda v: reply(good(v, [hit("https://a.example/?" + "a&" * 500_000)])),
-        cacheable=False,
         heavy=True,
     )
     add("cookies", lambda v: reply(good(v), headers=[("Set-Cookie", "id=1; Path=/"), ("Set-Cookie", "x")]))
