@@ -11,8 +11,9 @@ from sift.search.urls import read_url
 
 MAX_ROWS = 1000
 MAX_URLS = 256 * 1024
-"""Rows read of an answer, and characters of their URLs. Vendors send tens of short ones; reading 4 MiB of what is slow
-to read would take seconds past the deadline, and with them the other sources' answers."""
+USUAL_URL = MAX_URLS // MAX_ROWS
+"""Rows read of an answer, and characters of their long URLs. Vendors send tens of short ones; reading 4 MiB of what is
+slow to read would take seconds past the deadline, and with them the other sources' answers."""
 
 
 def rows_of(body: Any, *path: str) -> list[Any]:
@@ -32,9 +33,12 @@ def hits_of(rows: list[Any], shape: Shape) -> tuple[RawHit, ...]:
     hits: list[RawHit] = []
     scored, room = shape.score, MAX_URLS
     for row in rows[:MAX_ROWS]:
-        if not isinstance(row, dict) or not isinstance(url := row.get("url"), str) or len(url) > room:
+        if type(row) is not dict or type(url := row.get("url")) is not str:
             continue
-        room -= len(url)
+        if len(url) > USUAL_URL:  # shorter ones need no count
+            if len(url) > room:
+                continue
+            room -= len(url)
         if address := read_url(url):
             key, host = address
             score = row.get(scored) if scored else 0.0
