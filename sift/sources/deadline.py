@@ -14,12 +14,11 @@ import ssl
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from functools import cache
 from typing import Any
 
 import certifi
+
+from sift.sources.lookups import LookUps
 
 READ_SIZE = 65_536
 CLOCK_SLACK = 0.03
@@ -46,6 +45,7 @@ class Call(threading.local):
 
 
 call = Call()
+_look_ups = LookUps()
 
 
 def wait(connection: socket.socket, event: int) -> None:
@@ -100,10 +100,10 @@ class _DeadlineSocket(_Readable, socket.socket):
                 wait(self, select.POLLIN)
 
     def sendall(self, data: Any, *args: Any) -> None:
-        call.sent = True
         rest = memoryview(data)
         while rest:
-            call.left()
+            call.left()  # before anything has left: at the deadline a credit is given back
+            call.sent = True
             try:
                 rest = rest[self.send(rest) :]
             except BlockingIOError:
@@ -133,7 +133,7 @@ def connect(host: str, port: int) -> socket.socket:
     One that keeps silent, such as an IPv6 address that no route leads to, leaves the others their share of the time.
     """
     failure = OSError("no address")
-    addresses = _addresses(host, port)
+    addresses = _look_ups.addresses(host, port, call.left())
     for tried, (family, kind, protocol, _, address) in enumerate(addresses):
         try:
             connection = _DeadlineSocket(family, kind, protocol)
@@ -148,32 +148,6 @@ def connect(host: str, port: int) -> socket.socket:
             connection.close()
             failure = error
     raise failure
-
-
-def _addresses(host: str, port: int) -> Any:
-    """Look a host up, within the call's deadline. Raises OSError."""
-    with suppress(socket.gaierror):  # it is a name
-        return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-    # Nothing can end a look-up, so it has a thread of its own, and the call waits only as long as it may. Calls share
-    # one, but not one that has hung for a while: the next may be answered.
-    with _lock:
-        look_up, since = _under_way.get((host, port), (None, 0.0))
-        if look_up is None or look_up.done() or time.monotonic() - since > PATIENCE:
-            look_up = _look_ups(host).submit(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
-            _under_way[host, port] = look_up, time.monotonic()
-    return look_up.result(call.left())
-
-
-PATIENCE = 1.0
-"""Seconds after which a look-up counts as hung."""
-_lock = threading.Lock()
-_under_way: dict[tuple[str, int], tuple[Future[Any], float]] = {}
-
-
-@cache
-def _look_ups(host: str) -> ThreadPoolExecutor:
-    """Give the threads that look a host up; each has its own, so that one that hangs holds no other up."""
-    return ThreadPoolExecutor(8, "sift-look-up")
 
 
 def tls_context() -> ssl.SSLContext:

@@ -22,6 +22,7 @@ import responses
 
 from sift import __version__
 from sift.errors import SourceError
+from sift.sources.deadline import _DeadlineSocket, call
 from sift.sources.http import MAX_BODY, Endpoint, parse_json
 from tests.sources.calls import (
     CERTIFICATE,
@@ -228,54 +229,6 @@ def test_name_cannot_be_looked_up_unreachable_and_unsent(monkeypatch: pytest.Mon
     assert (error.reason, error.sent) == ("unreachable", False)
 
 
-def test_many_look_a_name_up_at_once_they_share_one_look_up(vendors: Vendors, monkeypatch: pytest.MonkeyPatch) -> None:
-    """B125: 32 first calls at a time wait for one look-up, and not for each other's."""
-    vendors.behaviour["tavily"] = reply(GOOD)
-    look_up, may_end, asked = socket.getaddrinfo, threading.Event(), list[str]()
-
-    def slow(host: str, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("flags"):
-            raise socket.gaierror(socket.EAI_NONAME, "a name")
-        asked.append(host)
-        assert may_end.wait(20)
-        return look_up("127.0.0.1", *args, **kwargs)
-
-    monkeypatch.setattr(socket, "getaddrinfo", slow)
-    monkeypatch.setattr("sift.sources.deadline.PATIENCE", 20.0)
-    client = Endpoint(f"http://many.example:{vendors.port}/tavily/search", {}, connections=32)
-    outcomes = list[Any]()
-    threads = [threading.Thread(target=lambda: outcomes.append(post(client, later()))) for _ in range(32)]
-    for thread in threads:
-        thread.start()
-    threads[0].join(0.2)
-    may_end.set()
-    for thread in threads:
-        thread.join(20)
-    assert outcomes == [GOOD] * 32
-    assert len(asked) <= 32 // 2  # those that came late may have asked again
-
-
-def test_look_up_hangs_a_later_call_asks_again(vendors: Vendors, monkeypatch: pytest.MonkeyPatch) -> None:
-    """contract §6: a lost answer of the name server costs the calls of a moment, and not all until it is given up."""
-    vendors.behaviour["tavily"] = reply(GOOD)
-    look_up, release, asked = socket.getaddrinfo, threading.Event(), list[str]()
-
-    def lost(host: str, *args: Any, **kwargs: Any) -> Any:
-        if kwargs.get("flags"):
-            raise socket.gaierror(socket.EAI_NONAME, "a name")
-        asked.append(host)
-        if len(asked) == 1:
-            release.wait(20)
-        return look_up("127.0.0.1", *args, **kwargs)
-
-    monkeypatch.setattr(socket, "getaddrinfo", lost)
-    monkeypatch.setattr("sift.sources.deadline.PATIENCE", 0.1)
-    client = Endpoint(f"http://lost.example:{vendors.port}/tavily/search", {}, connections=1)
-    assert failure_of(lambda: post(client, soon())).reason == "timeout"
-    assert outcome_of(lambda: post(client, later())) == GOOD
-    release.set()
-
-
 def test_name_is_no_legal_one_unreachable_and_unsent() -> None:
     """contract §6: a name that cannot even be asked for is `unreachable`."""
     client = Endpoint(f"http://{'x' * 64}.example/", {}, connections=1)
@@ -295,6 +248,16 @@ def test_first_addresses_unusable_next_is_tried(vendors: Vendors, monkeypatch: p
     ]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
     assert answer(vendors, reply(GOOD)) == GOOD
+
+
+def test_deadline_has_passed_when_it_is_sent_nothing_left() -> None:
+    """contract §8: a credit comes back when no byte of the call has left, so `sent` must not be said too early."""
+    client, server = socket.socketpair()
+    with _DeadlineSocket(fileno=client.detach()) as connection, server:
+        call.begin(time.monotonic() - 1)
+        with pytest.raises(TimeoutError):
+            connection.sendall(b"x")
+        assert not call.sent
 
 
 # TLS

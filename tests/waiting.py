@@ -1,0 +1,28 @@
+"""Waiting for what other threads and processes bring about."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
+    """Wait until a condition holds; fail when it does not come true in time."""
+    end, pause = time.monotonic() + seconds, threading.Event()
+    while not condition():
+        assert time.monotonic() < end, "what was waited for did not happen"
+        pause.wait(0.005)
+
+
+def threads_in(function: Callable[..., object]) -> int:
+    """Count the threads that are inside a call of a Python function now."""
+    count = 0
+    for frame in sys._current_frames().values():
+        at: FrameType | None = frame
+        while at is not None:
+            count += at.f_code is function.__code__
+            at = at.f_back
+    return count
