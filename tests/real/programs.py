@@ -9,7 +9,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,17 +17,10 @@ from typing import Any, Self
 import yaml
 
 from tests.service import ROOT
+from tests.waiting import wait_for
 
 SIFT = str(Path(sys.executable).with_name("sift"))
 SEARX_EXAMPLES = Path("/usr/share/doc/searx/examples")
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
-    """Wait until a condition holds; fail when it does not come true in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "what was waited for did not happen"
-        time.sleep(0.01)
 
 
 def free_port() -> int:

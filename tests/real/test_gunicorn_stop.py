@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from tests.real.held import Hold
-from tests.real.programs import listens, wait_for
+from tests.real.programs import listens
 from tests.service import ROOT, Service
 from tests.vendors import Vendors
+from tests.waiting import wait_for
 
 
 @pytest.fixture

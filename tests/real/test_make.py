@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.real.programs import Program, free_port, listens, new_key, wait_for
+from tests.real.programs import Program, free_port, listens, new_key
 from tests.service import ROOT
 from tests.vendors import Vendors
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
 

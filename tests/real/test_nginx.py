@@ -18,9 +18,10 @@ import pytest
 from sift.api.body import MAX_BODY
 from sift.search.engine import GRACE
 from sift.search.schema import MAX_QUERIES
-from tests.real.programs import Nginx, free_port, readme_block, wait_for
+from tests.real.programs import Nginx, free_port, readme_block
 from tests.service import Reply, Service
 from tests.vendors import Vendors
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin") and shutil.which("openssl")),

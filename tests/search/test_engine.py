@@ -36,6 +36,7 @@ from tests.fakes import (
     raw,
     urls,
 )
+from tests.waiting import threads_in, wait_for
 
 TIMEOUT = SourceError("timeout", counts=True)
 MIDNIGHT = 12 * 3600  # seconds from noon
@@ -64,26 +65,9 @@ def summary(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str
     return result.sources_ok, result.sources_failed, result.warnings + result.skips
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until other threads have brought something about."""
-    pause = threading.Event()
-    for _ in range(int(PATIENCE / 0.002)):
-        if condition():
-            return
-        pause.wait(0.002)
-    pytest.fail("it never came")
-
-
 def followers() -> int:
     """Count the threads that wait for another's flight to land."""
-    frames = list(sys._current_frames().values())
-    count = 0
-    for frame in frames:
-        at = frame
-        while at is not None:
-            count += at.f_code is Flight.wait.__code__
-            at = at.f_back
-    return count
+    return threads_in(Flight.wait)
 
 
 @pytest.fixture
