@@ -128,9 +128,16 @@ def _longest(snippets: Sequence[Any]) -> str:
 
 
 def _raw_length(texts: Any) -> int:
-    if not isinstance(texts, list | tuple):
+    """Bound the length of a snippet once plain."""
+    if not isinstance(texts, _LISTS):
         return 0
-    return sum([len(text) + 2 for text in texts if isinstance(text, str)]) - 2
+    try:
+        return sum(map(len, texts)) + 2 * len(texts) - 2
+    except TypeError:  # one of them is no text at all
+        return sum([len(text) + 2 for text in texts if isinstance(text, str)]) - 2
+
+
+_LISTS = (list, tuple)
 
 
 def _sorted(scores: Ranking) -> Ranking:
