@@ -40,6 +40,7 @@ SETTINGS = (
     Setting("SIFT_AUTH", "keys", "keys or off; off = every caller is local, class fleet"),
     Setting("SIFT_DEMO", "off", "on = the bundled demo sources and no others"),
     Setting("SIFT_THREADS", "64", "requests one worker answers at a time"),
+    Setting("SIFT_CPU_AFFINITY", "auto", "auto = each worker keeps to a core of its own; off = the kernel chooses"),
     Setting("SIFT_BREAKER_FAILURES", "5", "failures in a row after which a source is skipped; 0 = never skip"),
     Setting("SIFT_BREAKER_SECONDS", "30", "seconds it is then skipped"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
@@ -75,6 +76,7 @@ class Config:
     cache_ttl: float = 3600.0
     cache_entries: int = 2048
     threads: int = 64
+    cpu_affinity: bool = True
     breaker_failures: int = 5
     breaker_seconds: float = 30.0
     log_level: str = "info"
@@ -93,6 +95,7 @@ class Config:
             cache_ttl=read.number("SIFT_CACHE_TTL", 0, 86_400 * 365),
             cache_entries=read.integer("SIFT_CACHE_ENTRIES", 1, 10_000_000),
             threads=read.integer("SIFT_THREADS", 1, 4096),
+            cpu_affinity=read.choice("SIFT_CPU_AFFINITY", ("auto", "off")) == "auto",
             breaker_failures=read.integer("SIFT_BREAKER_FAILURES", 0, 1_000_000),
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),

@@ -6,8 +6,10 @@ import gc
 import os
 import signal
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from random import shuffle
 from typing import Any
 
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
@@ -70,6 +72,28 @@ proc_name = "sift"
 control_socket_disable = True
 # The worker's heartbeat file has no name and holds nothing; in memory it is no write to a disk either.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
+
+
+def pre_fork(server: Any, worker: Any) -> None:
+    """Choose a core for a worker, in the master: it knows which ones the others have."""
+    worker.core = None
+    if _settings.cpu_affinity and hasattr(os, "sched_getaffinity"):
+        cores = list(os.sched_getaffinity(0))
+        if server.num_workers <= len(cores):
+            taken = [other.core for other in server.WORKERS.values()]
+            shuffle(cores)  # two services of one host must not always meet on the same core
+            worker.core = min(cores, key=taken.count)
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """Keep a worker on its core.
+
+    The interpreter runs one of its threads at a time. Where the kernel spreads them, each hand-over wakes another core:
+    a fifth of an uncached search's CPU at 1 connection, a third at 16.
+    """
+    if worker.core is not None:
+        with suppress(OSError):  # the core has gone, or a sandbox forbids it
+            os.sched_setaffinity(0, {worker.core})
 
 
 def post_worker_init(worker: Any) -> None:

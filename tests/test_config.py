@@ -45,6 +45,7 @@ def value(config: Config, name: str) -> Any:
         "SIFT_AUTH": config.auth,
         "SIFT_DEMO": config.demo,
         "SIFT_THREADS": config.threads,
+        "SIFT_CPU_AFFINITY": config.cpu_affinity,
         "SIFT_BREAKER_FAILURES": config.breaker_failures,
         "SIFT_BREAKER_SECONDS": config.breaker_seconds,
         "SIFT_LOG_LEVEL": config.log_level,
@@ -69,6 +70,7 @@ DEFAULTS = {
     "SIFT_AUTH": True,
     "SIFT_DEMO": False,
     "SIFT_THREADS": 64,
+    "SIFT_CPU_AFFINITY": True,
     "SIFT_BREAKER_FAILURES": 5,
     "SIFT_BREAKER_SECONDS": 30.0,
     "SIFT_LOG_LEVEL": "info",
@@ -107,6 +109,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("SIFT_DEMO", "on", True),
     ("SIFT_THREADS", "1", 1),
     ("SIFT_THREADS", "256", 256),
+    ("SIFT_CPU_AFFINITY", "off", False),
     ("SIFT_BREAKER_FAILURES", "0", 0),
     ("SIFT_BREAKER_SECONDS", "0.5", 0.5),
     *[("SIFT_LOG_LEVEL", level.upper(), level) for level in ("debug", "info", "warning", "error", "critical")],
@@ -168,6 +171,7 @@ BAD: list[tuple[str, str]] = [
     *[("SIFT_TAVILY_RERANK", text) for text in ("yes", "1", "on", "0", "tru")],
     *[("SIFT_AUTH", text) for text in ("on", "none", "false", "key")],
     *[("SIFT_DEMO", text) for text in ("yes", "true", "1")],
+    *[("SIFT_CPU_AFFINITY", text) for text in ("on", "0", "0-1", "none")],
     *[("SIFT_LOG_LEVEL", text) for text in ("verbose", "trace", "20")],
 ]
 
