@@ -149,7 +149,7 @@ class SqliteLedger:
             self._connection = None
 
     def _day(self) -> str:
-        return datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%d")
+        return datetime.fromtimestamp(self._now(), UTC).date().isoformat()
 
 
 def _prepare(db: sqlite3.Connection, deadline: float) -> None:

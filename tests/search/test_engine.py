@@ -17,6 +17,7 @@ from sift.errors import InvalidSearchError, SearchUnavailableError, SourceError
 from sift.search.engine import Answer, Engine
 from sift.search.flight import Flight
 from sift.search.model import Filter, SourceOut
+from sift.search.protocols import LedgerError
 from sift.search.schema import load_search
 from sift.sources import brave, searxng, tavily
 from sift.store.cache import MemoryCache, NullCache
@@ -777,6 +778,23 @@ def test_ledger_that_cannot_be_read_skips_the_source_and_never_calls_it() -> Non
     assert (failure.sources_failed, failure.retry_after) == ((), None)
     assert source.calls == []
     assert len(cache) == 0
+
+
+def test_busy_ledger_does_not_keep_the_other_sources_from_being_asked() -> None:
+    """Contract §8: who waits for a credit holds up nobody else, also where the request's own thread makes the call."""
+    gate = Gate(out(page(1)))
+    gate.open()
+
+    class BusyLedger(FakeLedger):
+        def reserve(self, name: str, *, deadline: float) -> str | None:
+            if name == "s2" and not gate.entered.wait(deadline - time.monotonic()):
+                raise LedgerError
+            return super().reserve(name, deadline=deadline)
+
+    ledger = BusyLedger({"s2": 10})
+    answer = ask(engine_of(FakeSource("s1", gate), FakeSource("s2", out(page(2))), ledger=ledger))
+    assert summary(answer) == (("s1", "s2"), (), ())
+    assert ledger.settled == [("s2", DAY, 1)]
 
 
 def test_call_whose_time_went_by_in_the_ledger_is_never_sent() -> None:
