@@ -19,6 +19,7 @@ from sift.sources.deadline import call, connect, tls_context, wait
 
 MAX_LINE = 65_536
 MAX_HEADERS = 100
+_INTERIM = (100, 102, 103)  # a front may send early hints to anybody
 
 
 def make_pool(scheme: str, host: str, port: int | None, connections: int) -> HTTPConnectionPool:
@@ -44,7 +45,7 @@ class Reply(HTTPResponse):
         version, status, _ = self._read_status()  # type: ignore[attr-defined]
         # Before the status line a vendor is unreachable, after it its answer is bad.
         call.answered = True
-        while status == 100:
+        while status in _INTERIM:
             _read_headers(self.fp)
             version, status, _ = self._read_status()  # type: ignore[attr-defined]
         if not version.startswith("HTTP/1."):

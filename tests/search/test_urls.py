@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import tracemalloc
 
 import pytest
 from hypothesis import example, given
@@ -352,3 +353,23 @@ def test_ipv4_in_any_form_is_one_address(case: tuple[str, str]) -> None:
 def _comparable(host: str) -> str:
     """Write IPv6 hosts as the model does."""
     return f"[{ipaddress.IPv6Address(host[1:-1]).exploded}]" if host.startswith("[") else host
+
+
+@pytest.mark.parametrize(
+    ("url", "count"),
+    [
+        pytest.param("https://docs.example/{}", 30_000, id="many"),
+        pytest.param("https://docs.example/{}/" + "x" * 10_000, 1_000, id="long"),
+        pytest.param("https://docs.example/{}?q=" + "é" * 800, 2_000, id="growing"),
+    ],
+)
+def test_urls_that_were_read_are_remembered_within_a_few_mebibytes(url: str, count: int) -> None:
+    """Contract §6: whatever vendors send, for ever, a worker's memory keeps its bound."""
+    tracemalloc.start()
+    try:
+        for number in range(count):
+            read_url(url.format(number))
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 4 * 1024 * 1024

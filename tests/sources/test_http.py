@@ -10,6 +10,7 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -549,6 +550,25 @@ def test_vendor_ends_with_this_answer_connection_is_not_kept(vendors: Vendors, w
     assert len(set(lines)) == 2
 
 
+def test_vendor_ends_one_connection_next_call_uses_another_that_is_kept(vendors: Vendors) -> None:
+    """contract §6: a closed connection does not lie on top of those that are open."""
+    client, lines, together = endpoint(vendors.port, connections=2), list[socket.socket](), threading.Barrier(2)
+
+    def behave(connection: socket.socket, seen: Seen) -> object:
+        together.wait(20)
+        return reply(GOOD)(connection, seen)
+
+    vendors.behaviour["tavily"] = counted(behave, lines)
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda _: post(client, later()), "xx")) == [GOOD, GOOD]
+    vendors.behaviour["tavily"] = counted(keep(OK + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}"), lines)
+    assert post(client, later()) == {}
+    vendors.behaviour["tavily"] = counted(reply(GOOD), lines)
+    assert post(client, later()) == GOOD
+    assert len(lines) == 4
+    assert len(set(lines)) == 2
+
+
 def test_vendor_drops_kept_connection_on_request_it_is_not_sent_again(vendors: Vendors) -> None:
     """B112: a request that may have arrived is never repeated; it counts as sent."""
     client, lines = endpoint(vendors.port), list[socket.socket]()
@@ -688,6 +708,7 @@ PACKED = gzip.compress(b'{"results": []}')
 BROKEN = {
     "cut in the headers": OK + b"Content-Le",
     "nothing after 100 Continue": b"HTTP/1.1 100 Continue\r\n\r\n",
+    "another protocol": OK.replace(b"HTTP/1.1", b"HTTP/2") + b'Content-Length: 14\r\n\r\n{"results":[]}',
     "over-long header": OK + b"X-Long: " + b"x" * 70_000,
     "a thousand headers": OK + b"X-Many: x\r\n" * 1000 + b"\r\n{}",
     "two lengths": OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
@@ -741,6 +762,7 @@ def test_bytes_after_gzip_never_end_bad_response_at_once(vendors: Vendors, relea
         (b"HTTP/1.0 200 OK\r\n\r\n{}", {}),
         (b"HTTP/1.1 200\r\n\r\n{}", {}),
         (b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"\r\n{}", {}),
+        (b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" + OK + b"\r\n{}", {}),
         (OK + b"Content-Length: nonsense\r\n\r\n{}", {}),
         (OK + b"Content-Length: -2\r\n\r\n{}", {}),
         (OK + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", {}),
