@@ -40,7 +40,7 @@ SETTINGS = (
     Setting("SIFT_AUTH", "keys", "keys or off; off = every caller is local, class fleet"),
     Setting("SIFT_DEMO", "off", "on = the bundled demo sources and no others"),
     Setting("SIFT_THREADS", "64", "requests one worker answers at a time"),
-    Setting("SIFT_CPU_AFFINITY", "auto", "auto = each worker keeps to a core of its own; off = the kernel chooses"),
+    Setting("SIFT_CPU_AFFINITY", "auto", "auto = each worker keeps to a CPU of its own; off = the kernel chooses"),
     Setting("SIFT_BREAKER_FAILURES", "5", "failures in a row after which a source is skipped; 0 = never skip"),
     Setting("SIFT_BREAKER_SECONDS", "30", "seconds it is then skipped"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),

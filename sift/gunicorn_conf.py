@@ -15,6 +15,7 @@ from typing import Any
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
 
+from sift.affinity import choose_cpu
 from sift.app import build_services
 from sift.config import Config
 from sift.errors import ConfigError
@@ -75,25 +76,24 @@ worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Choose a core for a worker, in the master: it knows which ones the others have."""
-    worker.core = None
+    """Choose a CPU for a worker, in the master: it knows which ones the others have."""
+    worker.cpu = None
     if _settings.cpu_affinity and hasattr(os, "sched_getaffinity"):
-        cores = list(os.sched_getaffinity(0))
-        if server.num_workers <= len(cores):
-            taken = [other.core for other in server.WORKERS.values()]
-            shuffle(cores)  # two services of one host must not always meet on the same core
-            worker.core = min(cores, key=taken.count)
+        cpus = list(os.sched_getaffinity(0))
+        shuffle(cpus)  # two services of one host must not always meet on the same one
+        newest_first = sorted(server.WORKERS.values(), key=lambda other: other.age, reverse=True)
+        worker.cpu = choose_cpu(cpus, [other.cpu for other in newest_first], server.num_workers)
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Keep a worker on its core.
+    """Keep a worker on its CPU.
 
-    The interpreter runs one of its threads at a time. Where the kernel spreads them, each hand-over wakes another core:
-    a fifth of an uncached search's CPU at 1 connection, a third at 16.
+    The interpreter runs one of its threads at a time. Where the kernel spreads them, each hand-over wakes another CPU:
+    a sixth of the CPU time of an uncached search at 1 connection, a third at 16.
     """
-    if worker.core is not None:
-        with suppress(OSError):  # the core has gone, or a sandbox forbids it
-            os.sched_setaffinity(0, {worker.core})
+    if worker.cpu is not None:
+        with suppress(OSError):  # the CPU has gone, or a sandbox forbids it
+            os.sched_setaffinity(0, {worker.cpu})
 
 
 def post_worker_init(worker: Any) -> None:

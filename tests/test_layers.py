@@ -15,6 +15,7 @@ EVERYTHING = frozenset({"*"})
 MAY_IMPORT = {
     "__init__": frozenset(),
     "errors": frozenset(),
+    "affinity": frozenset(),
     "config": frozenset({"errors"}),
     "search": frozenset({"errors"}),
     "store": frozenset({"search", "errors"}),

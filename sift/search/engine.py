@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Literal, NamedTuple, TypedDict
@@ -29,8 +28,6 @@ _log = logging.getLogger("sift.search")
 
 GRACE = 0.25
 """Seconds after its deadline that a call in the pool may take to report; it is not waited for any longer."""
-GLANCE = 0.02
-"""Seconds that the others may be held up by a look at a busy ledger."""
 DAY = 86_400
 
 CacheUse = Literal["hit", "miss", "shared", "off"]
@@ -172,18 +169,11 @@ class Engine:
         """Ask the planned sources one query, all at the same time."""
         started = time.monotonic()
         calls = [_Call(source, started + source.timeout) for source in self._sources if source.name in planned]
-        if not calls:
-            return {}
-        *others, own = calls
-        day = None
-        with suppress(LedgerError):  # busy: waited for below, with the others under way
-            # Before they are: SQLite lets go of the interpreter, and all of them would send first (0.3 ms).
-            day = self._admit(own, until=started + GLANCE)
-        futures = [self._pool.submit(self._call, call, query, request) for call in others]
+        futures = [self._pool.submit(self._call, call, query, request) for call in calls[:-1]]
         # This thread would only wait, so it makes the last call itself: a tenth of an uncached search at 16 threads.
-        last = self._call(own, query, request, day)
-        outcomes = [self._outcome(call, future) for call, future in zip(others, futures, strict=True)]
-        return {call.source.name: out for call, out in zip(calls, [*outcomes, last], strict=True)}
+        last = [self._call(call, query, request) for call in calls[-1:]]
+        outcomes = [self._outcome(call, future) for call, future in zip(calls, futures, strict=False)]
+        return {call.source.name: out for call, out in zip(calls, outcomes + last, strict=True)}
 
     def _outcome(self, call: _Call, future: Future[Outcome]) -> Outcome:
         """Wait for one call until its deadline and a little more."""
@@ -195,16 +185,22 @@ class Engine:
                 self._breakers[call.source.name].failed(counts=True)
             return SourceOut(warn=f"{call.source.name}: timeout")
 
-    def _call(self, call: _Call, query: str, request: SearchRequest, day: str | Skip | None = None) -> Outcome:
-        """Make one call: breaker, credit, vendor, and the books after it. day: what `_admit` gave, if it was asked."""
+    def _call(self, call: _Call, query: str, request: SearchRequest) -> Outcome:
+        """Make one call: breaker, credit, vendor, and the books after it."""
         name, breaker = call.source.name, self._breakers[call.source.name]
+        if (wait := breaker.admit()) is not None:
+            return _resting(wait)
+        if call.abandoned:  # reported as a timeout before it got going; a trial's place would be kept for ever
+            breaker.release()
+            return _resting(0.0)
+        try:
+            day = self._ledger.reserve(name, deadline=call.deadline)
+        except LedgerError:
+            breaker.release()
+            return Skip("daily cap unavailable")
         if day is None:
-            try:
-                day = self._admit(call, until=call.deadline)
-            except LedgerError:
-                return Skip("daily cap unavailable")
-        if isinstance(day, Skip):
-            return day
+            breaker.release()
+            return self._capped()
         out, error = self._fetch(call, query, request)
         self._ledger.settle(name, day, 0 if (error and not error.sent) or not out.asked else out.credits)
         if not call.abandoned:
@@ -215,21 +211,6 @@ class Engine:
             else:
                 breaker.release()
         return out
-
-    def _admit(self, call: _Call, *, until: float) -> str | Skip:
-        """Take the breaker's place and a credit for a call; give the credit's day. Raises LedgerError."""
-        name, breaker = call.source.name, self._breakers[call.source.name]
-        if (wait := breaker.admit()) is not None:
-            return _resting(wait)
-        day = None
-        try:
-            if call.abandoned:  # reported as a timeout before it got going; a trial's place would be kept for ever
-                return _resting(0.0)
-            day = self._ledger.reserve(name, deadline=until)
-            return self._capped() if day is None else day
-        finally:
-            if day is None:
-                breaker.release()
 
     def _fetch(self, call: _Call, query: str, request: SearchRequest) -> tuple[SourceOut, SourceError | None]:
         name = call.source.name

@@ -38,7 +38,8 @@ def profile(stage: Stage, what: str, seconds: int) -> str:
     if not spy:
         raise NotMeasuredError("py-spy is not installed: pip install py-spy")
     stage.latency()
-    service = stage.service("sift", "wsgi:app", SIFT_THREADS=str(_THREADS))
+    # When py-spy stops the process all its threads wake; on one CPU that takes turns, and the samples would show it.
+    service = stage.service("sift", "wsgi:app", SIFT_THREADS=str(_THREADS), SIFT_CPU_AFFINITY="off")
     target = stage.cached(service) if what == "cached" else stage.uncached(service)
     interleave([target], closed(_CONNECTIONS, 1), 1, None)
     out = stage.folder / "samples"

@@ -781,7 +781,7 @@ def test_ledger_that_cannot_be_read_skips_the_source_and_never_calls_it() -> Non
 
 
 def test_busy_ledger_does_not_keep_the_other_sources_from_being_asked() -> None:
-    """Contract §8: who waits for a credit holds up nobody else, also where the request's own thread makes the call."""
+    """Contract §8: waiting for the ledger counts into that source's time, and holds no other source up (decision 6)."""
     gate = Gate(out(page(1)))
     gate.open()
 

@@ -1,4 +1,4 @@
-"""Which cores the workers of the shipped gunicorn run on (contract §11 leaves it open, docs/decisions.md 21)."""
+"""Which CPUs the workers of the shipped gunicorn run on (contract §11 leaves it open, docs/decisions.md 21)."""
 
 from __future__ import annotations
 
@@ -16,61 +16,61 @@ from tests.waiting import wait_for
 
 MINE = os.sched_getaffinity(0)
 ALL = set(sorted(MINE)[:2])
-pytestmark = pytest.mark.skipif(len(ALL) < 2, reason="this machine lends one core only, so there is nothing to choose")
+pytestmark = pytest.mark.skipif(len(ALL) < 2, reason="this machine lends one CPU only, so there is nothing to choose")
 
 
 @pytest.fixture(autouse=True)
-def two_cores() -> Iterator[None]:
-    """Give the services started here two cores, whatever the machine has."""
+def two_cpus() -> Iterator[None]:
+    """Give the services started here two CPUs, whatever the machine has."""
     os.sched_setaffinity(0, ALL)
     yield
     os.sched_setaffinity(0, MINE)
 
 
-def cores(service: Service) -> list[set[int]]:
-    """Give the cores that each worker may use, in the order of their starts."""
+def cpus(service: Service) -> list[set[int]]:
+    """Give the CPUs that each worker may use."""
     return [os.sched_getaffinity(pid) for pid in sorted(workers(service))]
 
 
-def have_cores_of_their_own(service: Service, count: int) -> bool:
-    found = cores(service)
+def have_cpus_of_their_own(service: Service, count: int) -> bool:
+    found = cpus(service)
     return len(found) == count == len(set().union(*found)) and all(len(each) == 1 for each in found)
 
 
-def test_two_workers_each_stay_on_a_core_of_their_own(vendors: Vendors, tmp_path: Path) -> None:
+def test_two_workers_each_stay_on_a_cpu_of_their_own(vendors: Vendors, tmp_path: Path) -> None:
     with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}) as service:
-        wait_for(lambda: have_cores_of_their_own(service, 2))
+        wait_for(lambda: have_cpus_of_their_own(service, 2))
         assert service.process is not None
         assert os.sched_getaffinity(service.process.pid) == ALL  # the master hands them out
         assert service.search("anything")["sources_failed"] == []
 
 
 @pytest.mark.parametrize("turn", [0, 1], ids=["first", "second"])
-def test_worker_in_the_place_of_a_lost_one_takes_its_core(turn: int, vendors: Vendors, tmp_path: Path) -> None:
-    """Two workers on one core would halve what the service can do, until somebody restarts it."""
+def test_worker_in_the_place_of_a_lost_one_takes_its_cpu(turn: int, vendors: Vendors, tmp_path: Path) -> None:
+    """Two workers on one CPU would halve what the service can do, until somebody restarts it."""
     with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}) as service:
-        wait_for(lambda: have_cores_of_their_own(service, 2))
+        wait_for(lambda: have_cpus_of_their_own(service, 2))
         lost = sorted(workers(service))[turn]
         os.kill(lost, signal.SIGKILL)
-        wait_for(lambda: lost not in workers(service) and have_cores_of_their_own(service, 2))
+        wait_for(lambda: lost not in workers(service) and have_cpus_of_their_own(service, 2))
 
 
-def test_reload_leaves_each_worker_a_core_of_its_own(vendors: Vendors, tmp_path: Path) -> None:
+def test_reload_leaves_each_worker_a_cpu_of_its_own(vendors: Vendors, tmp_path: Path) -> None:
     with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}) as service:
-        wait_for(lambda: have_cores_of_their_own(service, 2))
+        wait_for(lambda: have_cpus_of_their_own(service, 2))
         before = set(workers(service))
         assert service.process is not None
         service.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: not before & set(workers(service)) and have_cores_of_their_own(service, 2))
+        wait_for(lambda: not before & set(workers(service)) and have_cpus_of_their_own(service, 2))
 
 
 @pytest.mark.parametrize(
     "settings",
     [{"SIFT_CPU_AFFINITY": "off"}, {"WEB_CONCURRENCY": "3"}],
-    ids=["switched off", "more workers than cores"],
+    ids=["switched off", "more workers than CPUs"],
 )
 def test_workers_are_left_to_the_kernel(settings: dict[str, str], vendors: Vendors, tmp_path: Path) -> None:
-    """More workers than cores must share them evenly, which only the kernel can see to."""
+    """More workers than CPUs must share them evenly, which only the kernel can see to."""
     with Service(tmp_path, vendors.environ | settings) as service:
         service.search("anything")
-        assert all(each == ALL for each in cores(service))
+        assert all(each == ALL for each in cpus(service))
