@@ -9,12 +9,19 @@ from collections.abc import Callable
 from types import FrameType
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
-    """Wait until a condition holds; fail when it does not come true in time."""
+def wait_until(condition: Callable[[], object], seconds: float = 20) -> bool:
+    """Wait for a condition; tell whether it came true in time."""
     end, pause = time.monotonic() + seconds, threading.Event()
     while not condition():
-        assert time.monotonic() < end, "what was waited for did not happen"
+        if time.monotonic() > end:
+            return False
         pause.wait(0.005)
+    return True
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
+    """Wait until a condition holds; fail when it does not come true in time."""
+    assert wait_until(condition, seconds), "what was waited for did not happen"
 
 
 def threads_in(function: Callable[..., object]) -> int:

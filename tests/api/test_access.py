@@ -22,9 +22,9 @@ from sift.auth.slowdown import FREE_FAILURES, Slowdown
 from sift.config import Config
 from sift.errors import UnauthorizedError
 from tests.faults.callers import exchange, head, parse
-from tests.faults.watch import wait_until
 from tests.service import ROOT, Reply, Service
 from tests.vendors import Vendors
+from tests.waiting import wait_for
 
 V1_REFUSAL = {"error": "unauthorized", "hint": ""}
 V2_REFUSAL = {"success": False, "error": "sift: missing or invalid API key", "details": ""}
@@ -281,7 +281,7 @@ def refuse(service: Service, word: str) -> str:
     with pytest.raises(RuntimeError, match=word) as refusal:
         service.start()
     assert service.process is not None
-    assert wait_until(lambda: service.process is not None and service.process.poll() is not None)
+    wait_for(lambda: service.process is not None and service.process.poll() is not None, 5)
     assert service.stop() != 0
     assert "Traceback" not in str(refusal.value)
     return str(refusal.value)

@@ -20,9 +20,10 @@ from tests.faults.behaviours import raw, silent
 from tests.faults.callers import FIELDS, exchange, head
 from tests.faults.nginx import BINARY, Nginx
 from tests.faults.reviewed import REVIEWED, Spot
-from tests.faults.watch import title, wait_until, workers
+from tests.faults.watch import title, workers
 from tests.service import ROOT, Service
 from tests.vendors import BODIES, NAMES, Behaviour, Vendors, hit, reply
+from tests.waiting import wait_until
 
 CANARY = "xqcanaryqx"
 CANARY_FORMS = (CANARY.encode(), CANARY.upper().encode(), CANARY.encode().hex().encode())

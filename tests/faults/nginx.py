@@ -9,8 +9,8 @@ import subprocess
 from pathlib import Path
 from types import TracebackType
 
-from tests.faults.watch import wait_until
 from tests.service import ROOT, Reply, Service
+from tests.waiting import wait_until
 
 BINARY = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin:/sbin")
 _BLOCK = re.compile(r"^```nginx\n(.*?)^```", re.MULTILINE | re.DOTALL)

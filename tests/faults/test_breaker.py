@@ -11,9 +11,9 @@ import pytest
 
 from tests.faults.behaviours import CHUNKED, after, chunk, own_url, raw, silent
 from tests.faults.test_vendors import TIMEOUT, settings, urls
-from tests.faults.watch import wait_until
 from tests.service import Service
 from tests.vendors import NAMES, Behaviour, Vendors, reply
+from tests.waiting import wait_for
 
 DEAD = {
     "searxng": (silent, "timeout"),
@@ -43,11 +43,11 @@ def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
         assert all(healthy <= urls(answer) for answer in [*answers, answer])
         assert len(vendors.calls(vendor)) == 3
         number = iter(range(10**6))
-        assert wait_until(lambda: f"{vendor}: {word}" in service.search(f"trial {next(number)}")["warnings"])
+        wait_for(lambda: f"{vendor}: {word}" in service.search(f"trial {next(number)}")["warnings"], 5)
         assert service.search("after a failed trial")["warnings"] == [f"{vendor}: {SKIPPED}"]
         assert len(vendors.calls(vendor)) == 4
         vendors.restore()
-        assert wait_until(lambda: service.search(f"back {next(number)}")["warnings"] == [])
+        wait_for(lambda: service.search(f"back {next(number)}")["warnings"] == [], 5)
         assert own_url(vendor) in urls(service.search("skipped"))  # never hidden by what was kept without it
 
 
@@ -78,8 +78,8 @@ def test_retry_after_opens_it_at_once(vendors: Vendors, tmp_path: Path) -> None:
         assert service.search("second")["warnings"] == [f"searxng: {SKIPPED}", f"brave_llm: {SKIPPED}"]
         vendors.restore()
         number = iter(range(10**6))
-        assert wait_until(lambda: service.search(f"back {next(number)}")["warnings"] == [f"brave_llm: {SKIPPED}"])
-        assert wait_until(lambda: service.search(f"back {next(number)}")["warnings"] == [])
+        wait_for(lambda: service.search(f"back {next(number)}")["warnings"] == [f"brave_llm: {SKIPPED}"], 5)
+        wait_for(lambda: service.search(f"back {next(number)}")["warnings"] == [], 5)
 
 
 def test_no_source_left_says_when_to_come_back(vendors: Vendors, tmp_path: Path) -> None:

@@ -17,9 +17,10 @@ import pytest
 
 from tests.faults.behaviours import late, own_url, silent
 from tests.faults.test_vendors import settings, urls
-from tests.faults.watch import memory, threads, wait_until, worker, workers
+from tests.faults.watch import memory, threads, worker, workers
 from tests.service import Reply, Service
 from tests.vendors import NAMES, Vendors
+from tests.waiting import wait_for
 
 CLIENTS = 64
 
@@ -107,14 +108,14 @@ def test_running_searches_are_answered_at_a_stop_and_at_a_reload(
     with Service(tmp_path, settings(vendors, 5.0)) as service, ThreadPoolExecutor(8) as pool:
         old = worker(service)
         running = [pool.submit(service.search, f"words {n}") for n in range(8)]
-        assert wait_until(lambda: len(vendors.calls("tavily")) == 8)
+        wait_for(lambda: len(vendors.calls("tavily")) == 8, 5)
         assert service.process is not None
         service.process.send_signal(stop)
         assert all(own_url("tavily") in urls(each.result()) for each in running)
         if stop == signal.SIGTERM:
             assert service.process.wait(20) == 0
         else:
-            assert wait_until(lambda: workers(service) not in ([], [old]) and old not in workers(service), 10)
+            wait_for(lambda: workers(service) not in ([], [old]) and old not in workers(service), 10)
             assert service.search("after")["warnings"] == []
 
 
@@ -140,8 +141,8 @@ def test_reload_under_load_loses_no_request(plain: tuple[Service, Vendors]) -> N
             old, count = workers(service), len(done)
             assert service.process is not None
             service.process.send_signal(signal.SIGHUP)
-            assert wait_until(lambda old=old: workers(service) and not set(old) & set(workers(service)), 15)
-            assert wait_until(lambda count=count: len(done) > count + 20, 15)
+            wait_for(lambda old=old: workers(service) and not set(old) & set(workers(service)), 15)
+            wait_for(lambda count=count: len(done) > count + 20, 15)
         over.set()
         for client in clients:
             client.result()
@@ -165,5 +166,5 @@ def test_killed_worker_is_replaced(plain: tuple[Service, Vendors]) -> None:
     service, _ = plain
     old = worker(service)
     os.kill(old, signal.SIGKILL)
-    assert wait_until(lambda: workers(service) not in ([], [old]), 10)
+    wait_for(lambda: workers(service) not in ([], [old]), 10)
     assert service.search("after a kill")["warnings"] == []

@@ -18,9 +18,10 @@ import pytest
 
 from tests.faults.behaviours import late, own_url
 from tests.faults.test_vendors import TIMEOUT, settings, urls
-from tests.faults.watch import is_alive, wait_until, worker, workers
+from tests.faults.watch import is_alive, worker, workers
 from tests.service import Service
 from tests.vendors import BODIES, Seen, Vendors, hit, reply
+from tests.waiting import wait_for
 
 WORKERS = ["--workers", "2"]
 CAPPED = "tavily: daily cap"
@@ -74,13 +75,13 @@ def test_killed_in_a_burst_and_restarted_stays_under_the_cap(vendors: Vendors, t
     first = Service(tmp_path, environ, WORKERS).start()
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(burst, first, "first", 200)
-        assert wait_until(lambda: len(vendors.calls("tavily")) >= 20)
+        wait_for(lambda: len(vendors.calls("tavily")) >= 20, 5)
         assert first.process is not None
         pids = [first.process.pid, *workers(first)]
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         first.process.wait(10)
-        assert wait_until(lambda: not any(map(is_alive, pids)))
+        wait_for(lambda: not any(map(is_alive, pids)), 5)
         assert None in running.result()
     before = len(vendors.calls("tavily"))
     with Service(tmp_path, environ, WORKERS) as second:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import socket
 import time
@@ -14,9 +15,10 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.faults.behaviours import WORDS, Fault, Stage, faults, own_url, raw, reset, silent, usual
-from tests.faults.watch import sockets, threads, wait_until, worker
+from tests.faults.watch import sockets, threads, worker
 from tests.service import Reply, Service
 from tests.vendors import NAMES, Vendors, reply
+from tests.waiting import wait_for, wait_until
 
 TIMEOUT = 0.7
 LONG_TIMEOUT = 4  # for answers that cost much computing, which a busy machine may not do in less
@@ -90,7 +92,7 @@ def play_all(
     with ThreadPoolExecutor(at_once) as pool:
         played = pool.map(lambda cell: play(service, stage, cell[0], matrix[cell[0]], cell[1], turn), cells)
         outcomes = dict(zip(cells, played, strict=True))
-    wait_until(lambda: stage.busy == 0)
+    wait_until(lambda: stage.busy == 0, 5)
     return outcomes
 
 
@@ -265,20 +267,24 @@ def test_refused_and_unresolvable_vendors_are_unreachable(vendors: Vendors, tmp_
 @pytest.mark.parametrize("name", NAMES)
 def test_hanging_name_look_up_is_given_up(vendors: Vendors, tmp_path: Path, name: str) -> None:
     """Contract §6: nothing can end a look-up, so the answer goes without it, and others never wait for its threads."""
+    held = tmp_path / "held"
     (tmp_path / "sitecustomize.py").write_text(
-        "import socket, time\n"
+        "import fcntl, socket\n"
         "look_up = socket.getaddrinfo\n"
-        "def slow(host, *args, **kwargs):\n"
+        "def hang(host, *args, **kwargs):\n"
         "    if host == 'slow.test' and not kwargs.get('flags'):\n"
-        "        time.sleep(2)\n"
+        f"        with open({str(held)!r}) as held:\n"
+        "            fcntl.flock(held, fcntl.LOCK_SH)\n"
         "        host = '127.0.0.1'\n"
         "    return look_up(host, *args, **kwargs)\n"
-        "socket.getaddrinfo = slow\n"
+        "socket.getaddrinfo = hang\n"
     )
     environ = settings(vendors, PYTHONPATH=str(tmp_path), SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")
     environ[URLS[name]] = environ[URLS[name]].replace("127.0.0.1", "slow.test")
     others = {own_url(each) for each in NAMES if each != name}
-    with Service(tmp_path, environ) as service:
+    # The lock goes before the service does: until then no look-up ends.
+    with Service(tmp_path, environ) as service, held.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
         started = time.monotonic()
         answer = service.search("first")
         assert time.monotonic() - started <= TIMEOUT + 1
@@ -320,7 +326,7 @@ def test_closed_keep_alive_socket_is_noticed(
     vendors.behaviour = {name: once(name) for name in NAMES}
     for number in range(6):
         assert service.search(f"{request.node.name} {number}")["warnings"] == []
-        assert wait_until(lambda: vendors.connections == 0)
+        wait_for(lambda: vendors.connections == 0, 5)
     assert [len(vendors.calls(name)) for name in NAMES] == [6, 6, 6]
 
 

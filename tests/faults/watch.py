@@ -1,9 +1,7 @@
-"""Looking at a running service from outside: its workers, threads, sockets and memory, and waiting for a condition."""
+"""Looking at a running service from outside: its workers, threads, sockets and memory."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -46,16 +44,6 @@ def memory(pid: int) -> int:
 def title(pid: int) -> bytes:
     """Give the command line and the name of a process, as `ps` shows them."""
     return Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/comm").read_bytes()
-
-
-def wait_until(holds: Callable[[], bool], within: float = 5.0) -> bool:
-    """Wait for a condition; tell whether it held in time."""
-    end = time.monotonic() + within
-    while not holds():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def is_alive(pid: int) -> bool:

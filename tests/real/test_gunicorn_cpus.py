@@ -29,7 +29,7 @@ def two_cpus() -> Iterator[None]:
 
 def cpus(service: Service) -> list[set[int]]:
     """Give the CPUs that each worker may use."""
-    return [os.sched_getaffinity(pid) for pid in sorted(workers(service))]
+    return [os.sched_getaffinity(pid) for pid in workers(service)]
 
 
 def have_cpus_of_their_own(service: Service, count: int) -> bool:
@@ -50,9 +50,13 @@ def test_worker_in_the_place_of_a_lost_one_takes_its_cpu(turn: int, vendors: Ven
     """Two workers on one CPU would halve what the service can do, until somebody restarts it."""
     with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}) as service:
         wait_for(lambda: have_cpus_of_their_own(service, 2))
-        lost = sorted(workers(service))[turn]
+        before = sorted(workers(service))
+        lost = before[turn]
+        its_cpu = os.sched_getaffinity(lost)
         os.kill(lost, signal.SIGKILL)
         wait_for(lambda: lost not in workers(service) and have_cpus_of_their_own(service, 2))
+        (new,) = set(workers(service)) - set(before)
+        assert os.sched_getaffinity(new) == its_cpu
 
 
 def test_reload_leaves_each_worker_a_cpu_of_its_own(vendors: Vendors, tmp_path: Path) -> None:

@@ -28,9 +28,10 @@ from tests.faults import test_vendors as matrix
 from tests.faults.behaviours import Stage, late, own_url, silent
 from tests.faults.callers import CONTENT_TYPES, bodies, check
 from tests.faults.test_load import p99, timed
-from tests.faults.watch import is_alive, memory, sockets, threads, wait_until, worker, workers
+from tests.faults.watch import is_alive, memory, sockets, threads, worker, workers
 from tests.service import Service
 from tests.vendors import Vendors
+from tests.waiting import wait_until
 
 MIB = 1 << 20
 FLAT = 48 * MIB  # what a process may grow between two looks at the same work
@@ -196,7 +197,7 @@ def crashes(soak: Soak, place: Path, turn: int) -> None:
                 for pid in pids:
                     os.kill(pid, signal.SIGKILL)
                 service.process.wait(10)
-                wait_until(lambda pids=pids: not any(map(is_alive, pids)))
+                wait_until(lambda pids=pids: not any(map(is_alive, pids)), 5)
                 running.result()
             soak.tried["lives ended by kill -9"] += 1
         with Service(place, environ, money.WORKERS) as service:
