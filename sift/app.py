@@ -9,19 +9,21 @@ from datetime import UTC, datetime
 
 from flask import Flask
 
-from sift import demo
-from sift.api import errors, guard, health, log, v1, v2
-from sift.api.repeat import Repeats
+from sift import demo, log
+from sift.api import errors, guard, health, v1, v2
 from sift.api.services import Services
+from sift.api.v1.cached import CachedSearch
 from sift.auth.caller import LOCAL, Caller
 from sift.auth.keys import KeyFile
 from sift.auth.slowdown import Slowdown
 from sift.config import Config, SourceConfig
+from sift.observe import CacheTally
+from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.protocols import LedgerError, Source
 from sift.sources import build_source
 from sift.sources.lazy import LazySource
-from sift.store.cache import MemoryCache, NullCache
+from sift.store.cache import MemoryCache
 from sift.store.ledger import SqliteLedger
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
@@ -44,7 +46,7 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     errors.install(app)
     for blueprint in (v1.bp, v2.bp, health.bp):
         app.register_blueprint(blueprint)
-    app.wsgi_app = Repeats(app.wsgi_app, services)  # type: ignore[method-assign]
+    app.wsgi_app = CachedSearch(app.wsgi_app, services)  # type: ignore[method-assign]
     return app
 
 
@@ -54,20 +56,22 @@ def build_services(config: Config) -> Services:
     caps = {source.name: source.daily_cap for source in config.sources if source.daily_cap is not None}
     # Demo credits are not paid, so they are counted apart.
     ledger = SqliteLedger(config.state_dir / ("demo.sqlite3" if config.demo else "ledger.sqlite3"), caps)
-    engine = Engine(
+    cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
+    tally = CacheTally()
+    calls = Calls(
         [make(source, config.threads) for source in config.sources],
-        MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else NullCache(),
         ledger,
         threads=config.threads,
         breaker_failures=config.breaker_failures,
         breaker_seconds=config.breaker_seconds,
-        caching=bool(config.cache_ttl),
+        observer=tally,
     )
     return Services(
-        engine=engine,
+        engine=Engine(calls, cache, observer=tally),
         identify=_identify(config),
         refused=Slowdown(config.threads).refused,
         log=log.JsonLog(config.log_level),
+        cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
         spent=lambda: _spent(ledger, caps),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         notices=(DEMO_NOTICE,) if config.demo else (),

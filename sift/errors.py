@@ -66,25 +66,15 @@ class SourceError(SiftError):
 
 
 class SearchUnavailableError(SiftError):
-    """Say that no source could be asked, or that all failed in every query (contract §4).
+    """No source could be asked, or all failed in every query (contract: Unavailable).
 
     retry_after: whole seconds until a skipped source may be asked again, where that is known.
-    cache: how the failure was come by, for the log: `miss`, `off`, or `shared` with the request that met it.
     """
 
     def __init__(
-        self,
-        warnings: tuple[str, ...],
-        sources_failed: tuple[str, ...],
-        retry_after: int | None = None,
-        cache: str = "miss",
+        self, warnings: tuple[str, ...], sources_failed: tuple[str, ...], retry_after: int | None = None
     ) -> None:
         super().__init__("search unavailable")
         self.warnings = warnings
         self.sources_failed = sources_failed
         self.retry_after = retry_after
-        self.cache = cache
-
-    def seen_as(self, cache: str) -> SearchUnavailableError:
-        """Give this failure as another request met it; an exception is never shared between threads."""
-        return SearchUnavailableError(self.warnings, self.sources_failed, self.retry_after, cache)

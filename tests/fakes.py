@@ -6,12 +6,25 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from sift.api.log import JsonLog
 from sift.api.services import Services
 from sift.auth.caller import LOCAL, Caller
 from sift.errors import UnauthorizedError
-from sift.search.engine import Answer, Engine
-from sift.search.model import CallerClass, Filter, RawHit, SearchRequest, SearchResult, Shape, SourceOut
+from sift.log import JsonLog
+from sift.observe import Observer
+from sift.search.calls import Calls
+from sift.search.engine import Engine
+from sift.search.model import (
+    Answer,
+    CallerClass,
+    Content,
+    Filter,
+    RawHit,
+    Row,
+    SearchRequest,
+    SearchResult,
+    SourceOut,
+    Unavailable,
+)
 from sift.search.protocols import Cache, Ledger, LedgerError, Source
 from sift.search.urls import read_url
 
@@ -175,7 +188,9 @@ class FakeCache:
         return len(self.answers)
 
 
-ROWS = Shape(text="text", date="date")
+def read_row(row: Row) -> Content:
+    """Read a row as `raw` makes it."""
+    return Content(row["title"], tuple(row["texts"]), row["date"])
 
 
 def raw(url: str, text: str = "Text.", *, title: str = "Title", score: float = 0.5, published_date: str = "") -> RawHit:
@@ -183,7 +198,7 @@ def raw(url: str, text: str = "Text.", *, title: str = "Title", score: float = 0
     address = read_url(url)
     assert address is not None, url
     key, host = address
-    return RawHit(url, key, host, score, {"title": title, "text": text, "date": published_date}, ROWS)
+    return RawHit(url, key, host, score, {"title": title, "texts": (text,), "date": published_date}, read_row)
 
 
 def out(*hits: RawHit | str, notes: tuple[str, ...] = (), found: int | None = None, **fields: Any) -> SourceOut:
@@ -192,17 +207,32 @@ def out(*hits: RawHit | str, notes: tuple[str, ...] = (), found: int | None = No
     return SourceOut(hits=made, found=len(made) if found is None else found, notes=notes, **fields)
 
 
-def engine_of(*sources: Source, cache: Cache | None = None, ledger: Ledger | None = None, **options: Any) -> Engine:
-    """Make an engine whose clocks stand still at noon."""
-    options = {"now": FakeClock(), "clock": FakeClock(0.0), "threads": 8, **options}
-    return Engine(
-        sources, FakeCache() if cache is None else cache, FakeLedger() if ledger is None else ledger, **options
-    )
+def engine_of(
+    *sources: Source,
+    cache: Cache | None = None,
+    caching: bool = True,
+    ledger: Ledger | None = None,
+    observer: Observer | None = None,
+    now: Callable[[], float] | None = None,
+    clock: Callable[[], float] | None = None,
+    **options: Any,
+) -> Engine:
+    """Make an engine whose clocks stand still at noon. options: those of `Calls`."""
+    clocks: Any = {"now": now or FakeClock(), "clock": clock or FakeClock(0.0), "observer": observer}
+    calls = Calls(sources, FakeLedger() if ledger is None else ledger, **{"threads": 8, **clocks, **options})
+    return Engine(calls, (FakeCache() if cache is None else cache) if caching else None, **clocks)
 
 
-def ask(engine: Engine, *queries: str, caller_class: CallerClass = "fleet", **fields: Any) -> Answer:
+def find(engine: Engine, *queries: str, caller_class: CallerClass = "fleet", **fields: Any) -> Answer | Unavailable:
     """Search with the given queries and the fields of a SearchRequest."""
     return engine.search(SearchRequest(queries or ("q",), **fields), caller_class)
+
+
+def ask(engine: Engine, *queries: str, **fields: Any) -> Answer:
+    """Search, and return an answer that must come."""
+    found = find(engine, *queries, **fields)
+    assert isinstance(found, Answer), found
+    return found
 
 
 def urls(answer: Answer) -> list[str]:
@@ -253,6 +283,7 @@ def services_of(
         identify=identify,
         refused=lambda peer: None,
         log=JsonLog("debug", write=(lines if lines is not None else []).append),
+        cache_stats=lambda: {"entries": 0, "hit_rate": 0.0},
         spent=lambda: (0, 0),
         since="2026-09-29T12:00:00Z",
         notices=notices,

@@ -1,15 +1,18 @@
-"""Reading a request's body: bounded, whatever its content type says, into a JSON object (contract §4)."""
+"""Reading a request's body: bounded, whatever its content type says, into a JSON object (contract: Search request)."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from flask import request
 from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.wsgi import get_content_length
 
 from sift.errors import InvalidJsonError
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
 
 MAX_BODY = 64 * 1024
 MAX_DRAINED = 2 * 1024 * 1024
@@ -19,13 +22,13 @@ _PIECE = 64 * 1024
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
-def read_body() -> bytes:
-    """Read the body of the current request. Raises RequestEntityTooLarge, or InvalidJsonError when it is cut short."""
-    length = request.content_length
-    if length is None and not request.environ.get("wsgi.input_terminated"):
+def read_body(environ: WSGIEnvironment) -> bytes:
+    """Read the body of a request. Raises RequestEntityTooLarge, or InvalidJsonError when it is cut short."""
+    length = get_content_length(environ)
+    if length is None and not environ.get("wsgi.input_terminated"):
         return b""  # neither a length nor a server that ends the stream: reading could wait for ever
     wanted = MAX_BODY + 1 if length is None else min(length, MAX_BODY + 1)
-    stream = request.environ["wsgi.input"]
+    stream = environ["wsgi.input"]
     body = _read(stream, wanted)
     if len(body) > MAX_BODY:
         drain(stream, None if length is None else length - len(body))

@@ -1,39 +1,35 @@
-"""What every way to a search does alike: ask the engine, and leave exactly one record."""
+"""What every way to a search has in common: ask the engine, leave exactly one record, raise a failure once."""
 
 from __future__ import annotations
 
-from flask import g
-
-from sift.api.services import Services, services
+from sift.api.services import Services
 from sift.auth.caller import Caller
 from sift.errors import SearchUnavailableError
-from sift.search.engine import Answer
-from sift.search.model import SearchRequest
+from sift.search.model import Answer, SearchRequest, Unavailable
 
 
-def run_search(request: SearchRequest) -> Answer:
-    """Answer a valid request for the current caller, and log it. Raises SearchUnavailableError."""
-    parts, caller = services(), g.caller
-    try:
-        answer = parts.engine.search(request, caller.cls)
-    except SearchUnavailableError as error:
-        parts.log.search(caller, request, sources=error.sources_failed, n=0, cache=error.cache, rerank_ms=0)
-        raise
-    record(parts, caller, request, answer)
-    return answer
+def run_search(services: Services, caller: Caller, request: SearchRequest, warnings: tuple[str, ...] = ()) -> Answer:
+    """Answer a valid request of a caller, and log it.
+
+    warnings: the request's own, which a failure carries behind those of the search.
+    Raises SearchUnavailableError.
+    """
+    found = services.engine.search(request, caller.cls)
+    record(services, caller, request, found)
+    if isinstance(found, Unavailable):
+        raise SearchUnavailableError(found.warnings + warnings, found.sources_failed, found.retry_after)
+    return found
 
 
-def record(parts: Services, caller: Caller, request: SearchRequest, answer: Answer) -> None:
-    """Log an answered search."""
-    result = answer.result
-    asked = result.sources_ok
-    if result.sources_failed:
-        asked = tuple(name for name in parts.engine.names if name in asked + result.sources_failed)
-    parts.log.search(
-        caller,
-        request,
-        sources=asked,
-        n=result.sizes.results,
-        cache=answer.cache,
-        rerank_ms=0 if answer.cached else result.rerank_ms,
-    )
+def record(services: Services, caller: Caller, request: SearchRequest, found: Answer | Unavailable) -> None:
+    """Write the one log record of a search."""
+    if isinstance(found, Unavailable):
+        sources, n, rerank_ms = found.sources_failed, 0, 0
+    else:
+        result = found.result
+        sources, n = result.sources_ok, result.sizes.results
+        if result.sources_failed:
+            asked = sources + result.sources_failed
+            sources = tuple(name for name in services.engine.names if name in asked)
+        rerank_ms = 0 if found.cached else result.rerank_ms
+    services.log.record_search(caller, request, sources=sources, n=n, cache=found.cache, rerank_ms=rerank_ms)

@@ -1,68 +1,94 @@
-"""A breaker: it keeps a dead source from costing every search its timeout (contract §8)."""
+"""The circuit breaker that keeps a dead source from costing every search its timeout (contract: Breaker)."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Literal
 
 MAX_RETRY_AFTER = 300.0
+"""Seconds; the longest rest that a vendor's `Retry-After` can ask for."""
+
+State = Literal["closed", "open", "half-open"]
 
 
 class Breaker:
     """Skip one source after failures in a row, then let one call try it again.
 
     failures: how many in a row open it; 0 never does. seconds: how long it stays open.
+    changed: called with each new state, under the breaker's lock, so that changes are reported in order.
     """
 
-    def __init__(self, failures: int, seconds: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        failures: int,
+        seconds: float,
+        clock: Callable[[], float],
+        changed: Callable[[State], None] = lambda state: None,
+    ) -> None:
         self._failures = failures
         self._seconds = seconds
         self._clock = clock
+        self._changed = changed
         self._lock = threading.Lock()
-        self._row = 0
-        self._opened_until: float | None = None
-        self._on_trial = False
+        self._state: State = "closed"
+        self._row = 0  # failures since the last success
+        self._rests_until = 0.0  # meaningful unless closed
 
     def wait(self) -> float | None:
-        """Give the seconds until the source may be asked; None when it may be now."""
+        """Return the seconds until the source may be asked; None when it may be asked now."""
         with self._lock:
             return self._wait()
 
     def admit(self) -> float | None:
-        """Take a place for one call that will be reported; None when taken, else the seconds to wait."""
+        """Take a place for one call that will be reported; return None when taken, else the seconds to wait."""
         with self._lock:
             if (wait := self._wait()) is not None:
                 return wait
-            self._on_trial = self._opened_until is not None
+            if self._state == "open":
+                self._become("half-open")
             return None
 
     def succeeded(self) -> None:
         """Report a call that was answered."""
         with self._lock:
-            self._row, self._opened_until, self._on_trial = 0, None, False
+            self._row = 0
+            self._become("closed")
 
     def failed(self, *, counts: bool, retry_after: float | None = None) -> None:
-        """Report a failed call. counts: timeout, unreachable, 5xx or 429; others neither count nor reset the row."""
+        """Report a failed call.
+
+        counts: timeout, unreachable, 5xx or 429; other failures neither count nor reset the row.
+        """
         with self._lock:
             if not self._failures:
                 return
-            was_trial, self._on_trial = self._on_trial, False
+            was_trial = self._state == "half-open"
             self._row += counts
             rest = min(retry_after or 0.0, MAX_RETRY_AFTER)
             if was_trial or (counts and self._row >= self._failures):
                 rest = max(rest, self._seconds)
-            if rest:  # the longer of two rests holds: a late answer must not cut one short
-                self._opened_until = max(self._opened_until or 0.0, self._clock() + rest)
+            if rest:
+                until = self._clock() + rest
+                # The longer of two rests holds: a late answer must not cut one short.
+                self._rests_until = until if self._state == "closed" else max(self._rests_until, until)
+                self._become("open")
 
     def release(self) -> None:
-        """Give back the place of a call that was not made."""
+        """Return the place of a call that was not made."""
         with self._lock:
-            self._on_trial = False
+            if self._state == "half-open":
+                self._become("open")
 
     def _wait(self) -> float | None:
-        if self._opened_until is None:
+        if self._state == "closed":
             return None
-        left = self._opened_until - self._clock()
+        left = self._rests_until - self._clock()
         if left > 0:
             return left
-        return self._seconds if self._on_trial else None
+        return self._seconds if self._state == "half-open" else None
+
+    def _become(self, state: State) -> None:
+        if state != self._state:
+            self._state = state
+            self._changed(state)

@@ -1,4 +1,4 @@
-"""Single flight: equal searches that arrive while the first is under way share its answer (contract §8)."""
+"""Single flight: equal searches under way at the same time share one answer (contract: Shared searches)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Flight(Generic[T]):
-    """Hold what one call came to; its gate is closed until then."""
+    """The outcome of one call; its gate is closed until there is one."""
 
     value: T
     error: BaseException | None = None
@@ -20,30 +20,29 @@ class Flight(Generic[T]):
         self.gate.acquire()
 
     def wait(self) -> T:
-        """Wait for the outcome.
+        """Wait for the outcome and return it.
 
-        One lets the next one through: 50 that wake at once fight for the interpreter, and their median answer comes a
-        twentieth later.
+        Waiting threads pass the gate one by one: all waking at once, they would fight for the interpreter.
         """
         with self.gate:
             return self.outcome()
 
     def outcome(self) -> T:
-        """Give the value, or raise what the call raised."""
+        """Return the value, or raise what the call raised."""
         if self.error is not None:
             raise self.error
         return self.value
 
 
 class SingleFlight(Generic[T]):
-    """Run one call a key at a time."""
+    """Run one call per key at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._under_way: dict[bytes, Flight[T]] = {}
 
     def run(self, key: bytes, call: Callable[[], T]) -> tuple[T, bool]:
-        """Give the value of `call`, and whether another thread made it; its exception is shared alike."""
+        """Return the value of `call`, and whether another thread made it; an exception of it is raised for all."""
         with self._lock:
             flight = self._under_way.get(key)
             leads = flight is None

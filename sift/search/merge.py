@@ -9,9 +9,9 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from sift.search.model import Hit, RawHit
+from sift.search.model import Content, Hit, RawHit
 from sift.search.text import plain
 
 RRF_K = 60
@@ -96,48 +96,33 @@ def build_hits(ranking: Ranking, rounds: Sequence[Sequence[SourceList]], k: int)
 
 def _build(copies: list[tuple[str, RawHit]], score: float) -> Hit:
     source, first = copies[0]
-    dates = (_SURROGATE.sub("", hit.published_date) for _, hit in copies if isinstance(hit.published_date, str))
+    contents: list[Content] = [hit.content for _, hit in copies]
+    dates = (_SURROGATE.sub("", content.published_date) for content in contents)
     return Hit(
         url=first.url,
-        title=_plain(first.title) or first.host or first.key.partition("/")[0],
-        snippet=_longest([hit.texts for _, hit in copies]),
+        title=plain(contents[0].title) or first.host or first.key.partition("/")[0],
+        snippet=_longest([content.texts for content in contents]),
         source=source,
         score=score,
         published_date=next(filter(None, dates), ""),
     )
 
 
-def _plain(text: Any) -> str:
-    return plain(text) if isinstance(text, str) else ""
+def _longest(snippets: Sequence[tuple[str, ...]]) -> str:
+    """Return the longest snippet once plain, the first of equals.
 
-
-def _longest(snippets: Sequence[Any]) -> str:
-    """Give the longest snippet once plain, the first of equals. Plain text is never longer than raw text.
-
-    So the longest raw one is made plain first, and the others only as long as they could still win.
+    Plain text is never longer than raw text, so the longest raw one is made plain first, and the others only as long
+    as they could still win.
     """
     best, at = "", 0
-    raw = [_raw_length(texts) for texts in snippets]
+    raw = [sum(map(len, texts)) + 2 * max(0, len(texts) - 1) for texts in snippets]
     for index in sorted(range(len(raw)), key=raw.__getitem__, reverse=True):
         if raw[index] < len(best) or (raw[index] == len(best) and index >= at):
             break
-        text = "\n\n".join(filter(None, map(_plain, snippets[index])))
+        text = "\n\n".join(filter(None, map(plain, snippets[index])))
         if len(text) > len(best) or (len(text) == len(best) and index < at):
             best, at = text, index
     return best
-
-
-def _raw_length(texts: Any) -> int:
-    """Bound the length of a snippet once plain."""
-    if not isinstance(texts, _LISTS):
-        return 0
-    try:
-        return sum(map(len, texts)) + 2 * len(texts) - 2
-    except TypeError:  # one of them is no text at all
-        return sum([len(text) + 2 for text in texts if isinstance(text, str)]) - 2
-
-
-_LISTS = (list, tuple)
 
 
 def _sorted(scores: Ranking) -> Ranking:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 Mode = Literal["restrict", "prefer"]
 CallerClass = Literal["restricted", "fleet"]
+CacheUse = Literal["hit", "miss", "shared", "off"]
+"""Where an answer came from: the cache, the vendors, an equal request under way, the vendors without any cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Hold the filters of a request in normal form; `Filter()` filters nothing (§2).
+    """The filters of a request in normal form; `Filter()` filters nothing.
 
     Every default means "off", so two spellings of one filter are one value before any key is computed (R6).
     """
@@ -30,21 +32,21 @@ class Filter:
 
     @property
     def prefers(self) -> bool:
-        """Tell whether the include list is a preference and not a restriction."""
+        """Whether the include list is a preference and not a restriction."""
         return bool(self.include_domains) and self.include_domains_mode == "prefer"
 
     @property
     def restricts(self) -> bool:
-        """Tell whether hits outside the include list must go (§6.3)."""
+        """Whether hits outside the include list are dropped (R3)."""
         return bool(self.include_domains) and self.include_domains_mode == "restrict"
 
     @property
     def dated(self) -> bool:
-        """Tell whether a start or end date is set."""
+        """Whether a start or end date is set."""
         return self.start_date is not None or self.end_date is not None
 
     def kinds(self) -> tuple[str, ...]:
-        """Name the kinds of filter in use, never their values (§8)."""
+        """Return the kinds of filter in use, never their values (contract: Log)."""
         used = {
             "domains": bool(self.include_domains or self.exclude_domains),
             "time": self.time_range is not None or self.dated,
@@ -57,7 +59,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """Hold one valid request: 1–4 different queries, the number of hits wanted, the filters."""
+    """A valid request: 1–4 different queries, the number of hits wanted, the filters."""
 
     queries: tuple[str, ...]
     k: int = 8
@@ -67,52 +69,44 @@ class SearchRequest:
 
     @property
     def q_len(self) -> int:
-        """Count the code points of all queries (§8)."""
+        """The number of code points of all queries together."""
         return sum(map(len, self.queries))
 
 
-class Shape(NamedTuple):
-    """Name the fields of a vendor's rows; "" stands for one that its rows do not have."""
+Row = Mapping[str, Any]
+"""One row of a vendor's answer, as it was sent: any field may be missing or of any type."""
 
-    text: str = ""
-    texts: str = ""  # a list of paragraphs
-    score: str = ""
-    date: str = ""
+
+class Content(NamedTuple):
+    """Title, snippet paragraphs and date of a hit, as the vendor sent them; empty where there is none."""
+
+    title: str = ""
+    texts: tuple[str, ...] = ()
+    published_date: str = ""
 
 
 class RawHit(NamedTuple):
-    """Hold a usable hit: what is compared, and the row that the vendor sent.
+    """A usable hit: what is compared, and the row that the vendor sent.
 
-    Most hits never reach an answer, so title, texts and date are looked up only when one does (`build_hits`); they are
-    what the vendor sent, of whatever type. A named tuple because a search makes up to hundreds: a third of a frozen
-    dataclass' cost to make.
+    Most hits never reach an answer, so `read`, the vendor's own function, looks at the row only when one does.
+    A named tuple because a search makes hundreds of them, and a frozen dataclass takes three times as long to make.
     """
 
     url: str  # the vendor's own string, byte for byte
-    key: str  # canonical form, for comparing only (contract §7)
+    key: str  # canonical form, for comparing only (contract: Canonical URLs)
     host: str  # as a browser reads it; "" when it cannot be encoded
     score: float  # the vendor's own, finite
-    row: Mapping[str, Any]
-    shape: Shape
+    row: Row
+    read: Callable[[Row], Content]
 
     @property
-    def title(self) -> Any:
-        """Look the title up."""
-        return self.row.get("title")
-
-    @property
-    def texts(self) -> Any:
-        """Look the snippet's paragraphs up, a list or a tuple."""
-        return (self.row.get(self.shape.text),) if self.shape.text else self.row.get(self.shape.texts)
-
-    @property
-    def published_date(self) -> Any:
-        """Look the date up."""
-        return self.row.get(self.shape.date) if self.shape.date else None
+    def content(self) -> Content:
+        """Read title, texts and date from the row."""
+        return self.read(self.row)
 
 
 class Hit(NamedTuple):
-    """Hold a hit as it is shown."""
+    """A hit as it is shown."""
 
     url: str
     title: str
@@ -122,7 +116,7 @@ class Hit(NamedTuple):
     published_date: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the hit in v1's form; an unknown date has no key (§3)."""
+        """Return the hit in v1's form; an unknown date has no key."""
         shown = self._asdict()
         if not self.published_date:
             del shown["published_date"]
@@ -131,12 +125,12 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SourceOut:
-    """Hold what one source gave for one query (§3.1).
+    """What one source returned for one query (R1).
 
     hits: ranked, after the source's own min_score. found: usable hits before it.
     warn: set when the source failed; its hits are then discarded.
     notes: what the source could not do; its hits are kept.
-    credits: what a paid call cost. asked: False when the source chose not to be asked (contract §5).
+    credits: what a paid call cost. asked: False when the source chose not to be asked (contract: Notes).
     """
 
     hits: tuple[RawHit, ...] = ()
@@ -147,8 +141,20 @@ class SourceOut:
     asked: bool = True
 
 
+class Skip(NamedTuple):
+    """Why a source is not asked; `wait` is the time in seconds until it may be, where that is known."""
+
+    reason: str
+    wait: float | None = None
+
+
+Outcome = SourceOut | Skip
+Round = Mapping[str, Outcome]
+"""The outcome of each planned source for one query, in source order."""
+
+
 class Sizes(NamedTuple):
-    """Count hits: usable ones of all sources and queries, different ones after filters, returned ones."""
+    """Numbers of hits: usable ones of all sources and queries, distinct ones after filters, returned ones."""
 
     hits: int
     unique: int
@@ -157,10 +163,9 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Hold an answer.
+    """An answer without what belongs to a single request.
 
-    results: the hits as one JSON array in v1's form, encoded once and spliced into every answer:
-    a cached answer costs its bytes and little more.
+    results: the hits as one JSON array in v1's form, encoded once and spliced into every response.
     warnings: failures, then notes. skips: sources that were not asked, and why.
     """
 
@@ -178,6 +183,31 @@ class SearchResult:
         return decoded
 
 
+class Answer(NamedTuple):
+    """A result, and where it came from."""
+
+    result: SearchResult
+    cache: CacheUse
+
+    @property
+    def cached(self) -> bool:
+        """Whether no vendor was asked for this very request."""
+        return self.cache in ("hit", "shared")
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """The failure of a search: no source could be asked, or all failed in every query (contract: Unavailable).
+
+    retry_after: whole seconds until a skipped source may be asked again, where that is known.
+    """
+
+    warnings: tuple[str, ...]
+    sources_failed: tuple[str, ...]
+    retry_after: int | None = None
+    cache: CacheUse = "miss"
+
+
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
@@ -192,5 +222,5 @@ def unique(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def not_applied(name: str, fields: Mapping[str, bool]) -> tuple[str, ...]:
-    """Note each set filter that a source cannot apply: `<name>: <field> not applied` (§5)."""
+    """Return a note for each set filter that a source cannot apply: `<name>: <field> not applied`."""
     return tuple([f"{name}: {field} not applied" for field, is_set in fields.items() if is_set])

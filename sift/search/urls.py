@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import socket
+from functools import lru_cache
 from urllib.parse import quote, unquote
 
 import idna
@@ -19,7 +20,7 @@ _DEFAULT_PORT = {"http": "80", "https": "443"}
 
 # All but few URLs: an ASCII host whose last label is no number, path and query of printable ASCII. What they need takes
 # 2 µs instead of the 20 of _read_slowly; a property test holds the two to the same answer.
-_PLAIN = re.compile(
+_USUAL = re.compile(
     r"(https?)://((?:[A-Za-z0-9_-]++\.)*+[A-Za-z][A-Za-z0-9-]*+)(?::([0-9]{1,4}))?"
     r"""(/[!-"$->@-~]*+)?(?:\?([!-"$-~]*+))?(?:#(?![/!])[^\ud800-\udfff]*+)?"""
 )
@@ -40,11 +41,17 @@ Address = tuple[str, str]
 """A URL's key and host; the host is "" when a browser could not go there."""
 
 
+def read_url(url: str) -> Address | None:
+    """Read an absolute http(s) URL; None for any other, and for one with an unfit authority."""
+    # Long URLs, and those that grow when they are escaped, are not remembered: what is held stays within a few MiB.
+    return _remembered(url) if len(url) <= _LONGEST and url.isascii() else _read(url)
+
+
 def _read(url: str) -> Address | None:
-    plain = _PLAIN.fullmatch(url)
-    if plain is None:
+    usual = _USUAL.fullmatch(url)
+    if usual is None:
         return _read_slowly(url)
-    scheme, host, port, path, query = plain.groups()
+    scheme, host, port, path, query = usual.groups()
     if len(host) > 63 or (port and port != _DEFAULT_PORT[scheme]):
         return _read_slowly(url)
     host = key = host.lower()
@@ -55,26 +62,8 @@ def _read(url: str) -> Address | None:
     return key, host
 
 
-class _Addresses(dict[str, Address | None]):
-    """Remember addresses: sources find the same pages, and so do the queries of a request.
-
-    It is emptied when it is full, since keeping the order of use would cost half of what reading a URL does.
-    """
-
-    def __missing__(self, url: str) -> Address | None:
-        address = _read(url)
-        if len(url) <= _LONGEST and url.isascii():
-            if len(self) >= _MOST:
-                self.clear()
-            self[url] = address
-        return address
-
-
-_MOST = 4096
-_LONGEST = 1024  # longer ones, and those that grow when they are escaped, are read anew: all stays under a few MiB
-
-read_url = _Addresses().__getitem__
-"""Read an absolute http(s) URL; None for any other, and for one with an unfit authority (contract §6)."""
+_LONGEST = 1024
+_remembered = lru_cache(maxsize=4096)(_read)  # sources find the same pages, and so do the queries of a request
 
 
 def browser_host(host: str) -> str:

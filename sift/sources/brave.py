@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from sift.config import SourceConfig
-from sift.search.model import Filter, RawHit, Shape, SourceOut, not_applied
+from sift.search.model import Content, Filter, Row, SourceOut, not_applied
 from sift.sources.http import Endpoint
 from sift.sources.limits import fit, too_long
-from sift.sources.rows import hits_of, rows_of
+from sift.sources.rows import hits_of, rows_of, text_of
 
-ROWS = Shape(texts="snippets")
 MAX_CHARACTERS = 400
 MAX_WORDS = 50
 
@@ -56,15 +57,17 @@ def notes(filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     """Read an answer: no score, no date (`age` may be a modification date). Raises SourceError when it is none."""
-    hits = hits_of(rows_of(body, "grounding", "generic"), ROWS)
-    if isinstance(sources := body.get("sources"), dict):
-        hits = tuple([_titled(hit, sources) for hit in hits])
+    rows = rows_of(body, "grounding", "generic")
+    sources = body.get("sources")
+    hits = hits_of(rows, partial(read_row, sources=sources if isinstance(sources, dict) else {}))
     return SourceOut(hits=hits, found=len(hits), notes=notes)
 
 
-def _titled(hit: RawHit, sources: dict[str, Any]) -> RawHit:
-    """Give a hit that has no title the one in `sources[url]`."""
-    if hit.title and isinstance(hit.title, str):
-        return hit
-    source = sources.get(hit.url)
-    return hit._replace(row={**hit.row, "title": source.get("title") if isinstance(source, dict) else None})
+def read_row(row: Row, sources: Mapping[str, Any]) -> Content:
+    """Read title and snippets from a row; a missing title is looked up in `sources`, by URL."""
+    title = text_of(row.get("title"))
+    if not title:
+        source = sources.get(row["url"])
+        title = text_of(source.get("title")) if isinstance(source, dict) else ""
+    snippets = row.get("snippets")
+    return Content(title, tuple(map(text_of, snippets)) if isinstance(snippets, list) else ())

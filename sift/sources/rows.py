@@ -1,12 +1,13 @@
-"""Reading a vendor's rows tolerantly: every field optional, a wrong type is an absent value (contract §6)."""
+"""Reading a vendor's rows tolerantly: every field optional, a wrong type is an absent value (contract: HTTP calls)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
 from sift.errors import SourceError
-from sift.search.model import RawHit, Shape
+from sift.search.model import Content, RawHit, Row
 from sift.search.urls import read_url
 
 MAX_ROWS = 1000
@@ -17,7 +18,7 @@ slow to read would take seconds past the deadline, and with them the other sourc
 
 
 def rows_of(body: Any, *path: str) -> list[Any]:
-    """Give the list at `path`. Raises SourceError when the body has none."""
+    """Return the list at `path`. Raises SourceError when the body has none."""
     for name in path:
         body = body.get(name) if isinstance(body, dict) else None
     if not isinstance(body, list):
@@ -25,13 +26,16 @@ def rows_of(body: Any, *path: str) -> list[Any]:
     return body
 
 
-def hits_of(rows: list[Any], shape: Shape) -> tuple[RawHit, ...]:
-    """Make hits of the first MAX_ROWS rows; those without a usable http(s) URL go.
+def hits_of(rows: list[Any], read: Callable[[Row], Content], *, score: str = "") -> tuple[RawHit, ...]:
+    """Make hits of the first MAX_ROWS rows; those without a usable http(s) URL are dropped.
 
-    Raises SourceError when there are more rows and none of these was usable: that is not "nothing found".
+    read: the vendor's own reader of a row, called only for hits that are shown. score: the field with the vendor's
+    score; "" where it has none. Raises SourceError when there are more rows and none of these was usable: that is not
+    "nothing found".
     """
     hits: list[RawHit] = []
-    scored, room = shape.score, MAX_URLS
+    room = MAX_URLS
+    # One loop, since hundreds of rows come with a search.
     for row in rows[:MAX_ROWS]:
         if type(row) is not dict or type(url := row.get("url")) is not str:
             continue
@@ -41,21 +45,22 @@ def hits_of(rows: list[Any], shape: Shape) -> tuple[RawHit, ...]:
             room -= len(url)
         if address := read_url(url):
             key, host = address
-            score = row.get(scored) if scored else 0.0
-            if type(score) is not float or not isfinite(score):
-                score = score_of(score) or 0.0
-            # As RawHit(…), in half the time. All this is one loop because hundreds of rows come with a search.
-            hits.append(_new(RawHit, (url, key, host, score, row, shape)))
+            number = row.get(score) if score else 0.0
+            if type(number) is not float or not isfinite(number):
+                number = score_of(number) or 0.0
+            hits.append(RawHit(url, key, host, number, row, read))
     if not hits and len(rows) > MAX_ROWS:
         raise SourceError("bad response")
     return tuple(hits)
 
 
-_new = tuple.__new__
+def text_of(value: object) -> str:
+    """Return a text as it is; "" for anything else."""
+    return value if isinstance(value, str) else ""
 
 
-def score_of(value: Any) -> float | None:
-    """Give a finite number as a float; None for anything else. A JSON boolean is no number."""
+def score_of(value: object) -> float | None:
+    """Return a finite number as a float; None for anything else. A JSON boolean is no number."""
     if type(value) is int:
         try:
             value = float(value)

@@ -7,12 +7,11 @@ from typing import Any
 
 from sift.config import SourceConfig
 from sift.errors import SourceError
-from sift.search.model import Filter, Shape, SourceOut, not_applied
+from sift.search.model import Content, Filter, Row, SourceOut, not_applied
 from sift.sources.http import Endpoint
-from sift.sources.rows import hits_of, rows_of
+from sift.sources.rows import hits_of, rows_of, text_of
 
 MAX_SITES = 3
-ROWS = Shape(text="content", score="score", date="publishedDate")
 _QUOTED = re.compile(r'"[^"]*"')
 _COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # \s is what SearXNG splits at too
 
@@ -68,7 +67,7 @@ def notes(query: str, filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     """Read an answer. Raises SourceError when it is none, or when no engine answered."""
-    hits = hits_of(rows_of(body, "results"), ROWS)
+    hits = hits_of(rows_of(body, "results"), read_row, score="score")
     unresponsive = body.get("unresponsive_engines")
     silent = len(unresponsive) if isinstance(unresponsive, list) else 0
     if silent and not hits:  # blocked engines must not look like "nothing found" (B089, B123)
@@ -76,3 +75,8 @@ def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     if silent:
         notes += (f"{Searxng.name}: {silent} engine{'s' * (silent > 1)} unresponsive",)
     return SourceOut(hits=hits, found=len(hits), notes=notes)
+
+
+def read_row(row: Row) -> Content:
+    """Read title, text and date from a result."""
+    return Content(text_of(row.get("title")), (text_of(row.get("content")),), text_of(row.get("publishedDate")))

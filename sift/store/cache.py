@@ -46,17 +46,3 @@ class MemoryCache:
     def __len__(self) -> int:
         with self._lock:
             return len(self._answers)
-
-
-class NullCache:
-    """Keep nothing (`SIFT_CACHE_TTL=0`)."""
-
-    def get(self, key: bytes) -> SearchResult | None:
-        """Find nothing."""
-        return None
-
-    def put(self, key: bytes, result: SearchResult) -> None:
-        """Store nothing."""
-
-    def __len__(self) -> int:
-        return 0

@@ -46,7 +46,7 @@ def domains(stage: Stage, effort: Effort) -> Iterator[Finding]:
 
 def _application(stage: Stage) -> Callable[[dict[str, Any]], float]:
     """Make Sift in this process; the function sends a new query with the given fields and gives the CPU it took."""
-    with patch("sift.api.log.write_stderr", lambda line: None):
+    with patch("sift.log.write_stderr", lambda line: None):
         app = create_app(Config.from_env(stage.environ("in-process")))
     app.extensions["sift"].log._write = lambda line: None
 

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from statistics import mean
 from typing import Any
 
+from sift.search.calls import Calls
 from sift.search.engine import Engine
-from sift.search.model import Filter, SearchRequest, SourceOut
+from sift.search.model import Answer, Filter, SearchRequest, SourceOut
 from sift.sources import brave, searxng, tavily
 from sift.store.cache import MemoryCache
 from sift.store.ledger import SqliteLedger
@@ -62,10 +63,11 @@ def _entry(stage: Stage) -> Iterator[Finding]:
     stock = _stock()
     cache = MemoryCache(10_000, 3600)
     sources = [_Canned(name, outs) for name, outs in stock.items()]
-    engine = Engine(sources, cache, SqliteLedger(stage.folder / "unused", {}), threads=1)
+    engine = Engine(Calls(sources, SqliteLedger(stage.folder / "unused", {}), threads=1), cache)
 
     def fill(numbers: range) -> float:
-        return mean(len(engine.search(SearchRequest((str(each),)), "fleet").result.results) for each in numbers)
+        found = [engine.search(SearchRequest((str(each),)), "fleet") for each in numbers]
+        return mean(len(each.result.results) for each in found if isinstance(each, Answer))
 
     tracemalloc.start()
     fill(range(1200))  # the bounded memos too

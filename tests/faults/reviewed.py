@@ -23,20 +23,6 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "_log.error('internal_error', extra={'fields': {'type': type(error).__name__, 'at': place}})",
         ],
     },
-    "sift/api/log.py": {
-        "emit": [
-            "self.write(record.levelname.lower(), record.getMessage(), getattr(record, 'fields', {}))",
-        ],
-        "search": [
-            "self.write('info', 'search', fields)",
-        ],
-        "write": [
-            "self._write(json.dumps({'ts': now, 'level': level, 'event': event, **fields}).encode() + b'\\n')",
-        ],
-        "write_stderr": [
-            "os.write(2, line)",
-        ],
-    },
     "sift/auth/keys.py": {
         "_reread": [
             "_log.warning('the changed key file cannot be used, the keys read before stay in force')",
@@ -140,7 +126,21 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "super().warning(msg, *args, **kwargs)",
         ],
     },
-    "sift/search/engine.py": {
+    "sift/log.py": {
+        "emit": [
+            "self.write(record.levelname.lower(), record.getMessage(), getattr(record, 'fields', {}))",
+        ],
+        "record_search": [
+            "self.write('info', 'search', fields)",
+        ],
+        "write": [
+            "self._write(json.dumps({'ts': now, 'level': level, 'event': event, **fields}).encode() + b'\\n')",
+        ],
+        "write_stderr": [
+            "os.write(2, line)",
+        ],
+    },
+    "sift/search/calls.py": {
         "_fetch": [
             "_log.error('source_error', extra={'fields': {'source': name, 'type': type(error).__name__, 'at': place}})",
             "f'{name}: {error.reason}'",

@@ -6,21 +6,21 @@ import json
 import logging
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import pytest
 
-from sift.errors import InvalidSearchError, SearchUnavailableError, SourceError
-from sift.search.engine import Answer, Engine
+from sift.errors import InvalidSearchError, SourceError
+from sift.observe import CacheTally
+from sift.search.engine import Engine
 from sift.search.flight import Flight
-from sift.search.model import Filter, SourceOut
+from sift.search.model import Answer, Filter, SearchRequest, SourceOut, Unavailable
 from sift.search.protocols import LedgerError
 from sift.search.schema import load_search
 from sift.sources import brave, searxng, tavily
-from sift.store.cache import MemoryCache, NullCache
+from sift.store.cache import MemoryCache
 from tests.fakes import (
     DAY,
     NOON,
@@ -32,6 +32,7 @@ from tests.fakes import (
     Gate,
     ask,
     engine_of,
+    find,
     in_parallel,
     out,
     raw,
@@ -53,11 +54,11 @@ def three(**steps: Any) -> list[FakeSource]:
     return [FakeSource(name, steps.get(name, out(page(name)))) for name in ("s1", "s2", "s3")]
 
 
-def unavailable(engine: Engine, *queries: str, **fields: Any) -> SearchUnavailableError:
-    """Search, and give the failure."""
-    with pytest.raises(SearchUnavailableError) as caught:
-        ask(engine, *queries, **fields)
-    return caught.value
+def unavailable(engine: Engine, *queries: str, **fields: Any) -> Unavailable:
+    """Search, and return the failure that must come."""
+    found = find(engine, *queries, **fields)
+    assert isinstance(found, Unavailable), found
+    return found
 
 
 def summary(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -787,7 +788,7 @@ def test_busy_ledger_does_not_keep_the_other_sources_from_being_asked() -> None:
 
     class BusyLedger(FakeLedger):
         def reserve(self, name: str, *, deadline: float) -> str | None:
-            if name == "s2" and not gate.entered.wait(deadline - time.monotonic()):
+            if name == "s2" and not gate.entered.wait(PATIENCE):
                 raise LedgerError
             return super().reserve(name, deadline=deadline)
 
@@ -800,14 +801,16 @@ def test_busy_ledger_does_not_keep_the_other_sources_from_being_asked() -> None:
 def test_call_whose_time_went_by_in_the_ledger_is_never_sent() -> None:
     """Contract §8: waiting for the ledger counts into the source's timeout; the credit goes back."""
 
+    clock = FakeClock(0.0)
+
     class SlowLedger(FakeLedger):
         def reserve(self, name: str, *, deadline: float) -> str | None:
-            wait_for(lambda: time.monotonic() >= deadline)
+            clock.tick(deadline - clock())
             return super().reserve(name, deadline=deadline)
 
     ledger = SlowLedger({"s1": 10})
-    source = FakeSource("s1", out(page(1)), timeout=0.01)
-    failure = unavailable(engine_of(source, ledger=ledger))
+    source = FakeSource("s1", out(page(1)))
+    failure = unavailable(engine_of(source, ledger=ledger, clock=clock))
     assert failure.warnings == ("s1: timeout",)
     assert source.calls == []
     assert ledger.settled == [("s1", DAY, 0)]
@@ -877,10 +880,10 @@ def test_hour_is_part_of_the_key_and_read_once() -> None:
 def test_cache_off_says_so_and_asks_each_time() -> None:
     """Contract §12: `SIFT_CACHE_TTL=0` is "off"."""
     sources = three()
-    engine = engine_of(*sources, cache=NullCache(), caching=False)
+    engine = engine_of(*sources, caching=False)
     assert [ask(engine).cache for _ in range(2)] == ["off", "off"]
     assert len(sources[0].calls) == 2
-    assert unavailable(engine_of(FakeSource("s1", TIMEOUT), cache=NullCache(), caching=False)).cache == "off"
+    assert unavailable(engine_of(FakeSource("s1", TIMEOUT), caching=False)).cache == "off"
 
 
 def test_cache_of_many_threads_raises_nothing_and_still_works() -> None:
@@ -929,13 +932,18 @@ def test_cached_looks_up_only_and_never_asks() -> None:
     assert engine.cached(request, "restricted") is None
 
 
-def test_stats_count_entries_and_share_of_answers_without_a_vendor() -> None:
-    """Contract §11: entries and hit rate of this worker."""
-    engine = engine_of(*three())
-    assert engine.stats() == {"entries": 0, "hit_rate": 0.0}
+def test_tally_counts_the_share_of_answers_without_a_vendor() -> None:
+    """Operations: the hit rate of this worker counts hits and shared answers, and no failures."""
+    tally = CacheTally()
+    engine = engine_of(*three(), observer=tally)
+    assert tally.hit_rate() == 0.0
     for query in ("a", "a", "b"):
         ask(engine, query)
-    assert engine.stats() == {"entries": 2, "hit_rate": 0.3333}
+    assert tally.hit_rate() == 0.3333
+    assert engine.cached(SearchRequest(("a",)), "fleet")
+    assert tally.hit_rate() == 0.5
+    unavailable(engine_of(FakeSource("s1", TIMEOUT), observer=tally))
+    assert tally.hit_rate() == 0.5
 
 
 # --- single flight
@@ -947,7 +955,7 @@ def test_fifty_equal_searches_at_once_cost_one_call_a_source(caching: bool, gate
     gates.append(Gate(out(page(1))))
     sources = [FakeSource("s1", gates[0]), FakeSource("s2", out(page(2)))]
     ledger = FakeLedger({"s2": 3})
-    engine = engine_of(*sources, cache=None if caching else NullCache(), ledger=ledger, caching=caching)
+    engine = engine_of(*sources, ledger=ledger, caching=caching)
 
     def search(index: int) -> Answer:
         if index == 0:
@@ -972,18 +980,16 @@ def test_fifty_equal_searches_that_fail_share_the_failure(gates: list[Gate]) -> 
     source = FakeSource("s1", gates[0], out(page(1)))
     engine = engine_of(source)
 
-    def search(index: int) -> Answer | None:
+    def search(index: int) -> Unavailable | None:
         if index == 0:
             wait_for(lambda: followers() == 49)
             gates[0].open()
             return None
-        return ask(engine)
+        return unavailable(engine)
 
-    errors = in_parallel(51, search)[1:]
-    assert all(isinstance(error, SearchUnavailableError) for error in errors)
-    assert sorted(error.cache for error in errors) == ["miss"] + ["shared"] * 49
-    assert {error.warnings for error in errors} == {("s1: http 500",)}
-    assert len({id(error) for error in errors}) == 50  # an exception is never shared between threads
+    failures = in_parallel(51, search)[1:]
+    assert sorted(failure.cache for failure in failures) == ["miss"] + ["shared"] * 49
+    assert {failure.warnings for failure in failures} == {("s1: http 500",)}
     assert len(source.calls) == 1
     assert urls(ask(engine)) == [page(1)]
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sift.search.merge import SourceList, build_hits, fuse, fuse_queries, merge
-from sift.search.model import Hit, RawHit, Shape
+from sift.search.model import Hit, RawHit
 from sift.sources import tavily
 from tests.fakes import raw
 from tests.search.moderate import moderate
@@ -278,7 +278,7 @@ def test_build_snippet_length_is_counted_once_plain() -> None:
 
 def test_build_paragraphs_are_joined_and_empty_ones_go() -> None:
     """Contract §6: snippets of one URL are joined by a blank line, each folded by itself."""
-    hit = raw(A)._replace(row={"parts": ["one\n two", " ", "<p></p>", "three"]}, shape=Shape(texts="parts"))
+    hit = raw(A)._replace(row={"title": "", "texts": ["one\n two", " ", "<p></p>", "three"], "date": ""})
     assert built(listed("s1", hit))[0].snippet == "one two\n\nthree"
 
 
@@ -345,9 +345,9 @@ def test_hits_of_any_lists_are_the_pages_found_once_each(rounds: list[list[Sourc
     for shown in hits:
         same = copies[shown.url]
         assert shown.source == same[0][0]
-        texts = [next(iter(_shown(copy.texts)), "") for _, copy in same]
+        texts = [next(iter(_shown(copy.content.texts)), "") for _, copy in same]
         assert shown.snippet == max(texts, key=len)
-        assert shown.published_date == next((copy.published_date for _, copy in same if copy.published_date), "")
+        assert shown.published_date == next((date for _, copy in same if (date := copy.content.published_date)), "")
     assert build_hits(fused, rounds, k) == hits
 
 

@@ -107,7 +107,7 @@ def test_fields_come_that_nobody_knows_nothing_changes(vendors: Vendors, name: s
 
 def seen(out: SourceOut) -> tuple[object, ...]:
     """Give all that anyone looks at."""
-    hits = [(each.url, each.score, each.title, each.texts, each.published_date) for each in out.hits]
+    hits = [(each.url, each.score, each.content) for each in out.hits]
     return hits, out.found, out.notes, out.credits, out.asked
 
 

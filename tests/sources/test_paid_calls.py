@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from sift.config import Config
-from sift.errors import SearchUnavailableError
+from sift.search.calls import Calls
 from sift.search.engine import Engine
-from sift.search.model import SearchRequest
+from sift.search.model import SearchRequest, Unavailable
 from sift.sources import build_source
-from sift.store.cache import NullCache
 from sift.store.ledger import SqliteLedger
 from tests.sources.calls import drip, send
 from tests.vendors import Behaviour, Seen, Vendors, reply, tavily_body, usual
@@ -33,15 +32,13 @@ def engine(vendors: Vendors, ledger: SqliteLedger, name: str, **settings: str) -
     """Make an engine of one source."""
     config = Config.from_env({**vendors.environ, "HOME": "/", **settings})
     sources = [build_source(each, 8) for each in config.sources if each.name == name]
-    return Engine(sources, NullCache(), ledger, threads=8, breaker_failures=0)
+    return Engine(Calls(sources, ledger, threads=8, breaker_failures=0), None)
 
 
 def search(asked: Engine, request: SearchRequest) -> tuple[str, ...]:
-    """Search; give the warnings."""
-    try:
-        return asked.search(request, "fleet").result.warnings
-    except SearchUnavailableError as error:
-        return error.warnings
+    """Search, and return the warnings."""
+    found = asked.search(request, "fleet")
+    return found.warnings if isinstance(found, Unavailable) else found.result.warnings
 
 
 @pytest.mark.parametrize("name", ["searxng", "brave_llm", "tavily"])

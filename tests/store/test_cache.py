@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from sift.search.model import SearchResult, Sizes, encode
-from sift.store.cache import MAX_BODY, MemoryCache, NullCache
+from sift.store.cache import MAX_BODY, MemoryCache
 
 
 class Clock:
@@ -200,11 +200,3 @@ def test_threads_have_hammered_it_every_later_store_works() -> None:
     for number in range(20):
         cache.put(b"%d" % number, result(str(number)))
         assert cache.get(b"%d" % number) == result(str(number))
-
-
-def test_null_cache_keeps_nothing() -> None:
-    """contract §2: `SIFT_CACHE_TTL=0` is no cache."""
-    cache = NullCache()
-    cache.put(b"k", result())
-    assert cache.get(b"k") is None
-    assert len(cache) == 0

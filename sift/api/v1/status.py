@@ -20,7 +20,7 @@ def status() -> Response:
         {
             "sources": parts.engine.names,
             "cap": {"used": used, "left": left},
-            "cache": parts.engine.stats(),
+            "cache": parts.cache_stats(),
             "since": parts.since,
         }
     )

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Response
+from flask import Response, g
+from flask import request as http_request
 
 from sift.api.body import parse_object, read_body
 from sift.api.errors import json_response
 from sift.api.search import run_search
 from sift.api.services import services
 from sift.api.v2 import bp
-from sift.errors import InvalidSearchError, SearchUnavailableError
+from sift.errors import InvalidSearchError
 from sift.search.model import SearchRequest
 from sift.search.query import clean_query
 
@@ -24,15 +25,11 @@ MAX_K = 50
 @bp.post("/search")
 def search() -> Response:
     """Search all sources, without filters."""
-    request = read(parse_object(read_body()))
-    notices = services().notices
-    try:
-        result = run_search(request).result
-    except SearchUnavailableError as error:
-        error.warnings += notices
-        raise
+    request = read(parse_object(read_body(http_request.environ)))
+    parts = services()
+    result = run_search(parts, g.caller, request, parts.notices).result
     body: dict[str, Any] = {"success": True, "data": {"web": web(result.hits())}}
-    if warnings := result.warnings + result.skips + notices:
+    if warnings := result.warnings + result.skips + parts.notices:
         body["warning"] = "; ".join(warnings)
     return json_response(body)
 

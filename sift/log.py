@@ -54,10 +54,10 @@ class JsonLog(logging.Handler):
             now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             self._write(json.dumps({"ts": now, "level": level, "event": event, **fields}).encode() + b"\n")
 
-    def search(
+    def record_search(
         self, caller: Caller, request: SearchRequest, *, sources: tuple[str, ...], n: int, cache: str, rerank_ms: int
     ) -> None:
-        """Write the one record of a search. A fleet caller's names filter kinds too, never values."""
+        """Write the one record of a search; a fleet caller's names filter kinds too, never values."""
         fields: dict[str, Any] = {
             "caller": caller.name,
             "q_len": request.q_len,

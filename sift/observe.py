@@ -1,0 +1,63 @@
+"""What the engine reports as it happens: the one seam on which metrics, status and log events are built."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Protocol
+
+
+class Observer(Protocol):
+    """Receive what happened.
+
+    Calls come from many threads, on hot paths and under locks: an implementation returns at once, never raises and
+    never calls back. No argument holds a query, a host, or a caller's name.
+    """
+
+    def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
+        """Report a vendor call: `ok` or the failure's word, its duration, the credits booked for it."""
+
+    def call_skipped(self, source: str, reason: str) -> None:
+        """Report that a source was not asked, and why."""
+
+    def search_ended(self, caller_class: str, cache: str, seconds: float, *, answered: bool) -> None:
+        """Report a search: where its answer came from (`hit`, `miss`, `shared`, `off`), and whether there was one."""
+
+    def breaker_changed(self, source: str, state: str) -> None:
+        """Report a breaker's new state: `closed`, `open` or `half-open`."""
+
+
+class NullObserver:
+    """Ignore everything; a base for observers that want some of the events only."""
+
+    def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
+        """Ignore a vendor call."""
+
+    def call_skipped(self, source: str, reason: str) -> None:
+        """Ignore a skip."""
+
+    def search_ended(self, caller_class: str, cache: str, seconds: float, *, answered: bool) -> None:
+        """Ignore a search."""
+
+    def breaker_changed(self, source: str, state: str) -> None:
+        """Ignore a breaker's change."""
+
+
+class CacheTally(NullObserver):
+    """Count answered searches by where the answer came from."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._uses: Counter[str] = Counter()
+
+    def search_ended(self, caller_class: str, cache: str, seconds: float, *, answered: bool) -> None:
+        """Count an answered search."""
+        if answered:
+            with self._lock:
+                self._uses[cache] += 1
+
+    def hit_rate(self) -> float:
+        """Return the share of answered searches for which no vendor was asked; 0 before the first one."""
+        with self._lock:
+            answered, spared = self._uses.total(), self._uses["hit"] + self._uses["shared"]
+        return round(spared / answered, 4) if answered else 0.0

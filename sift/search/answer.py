@@ -1,0 +1,119 @@
+"""From the outcomes of all calls to the answer: merging, filtering, the summary. Pure functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from sift.search.domains import host_filter
+from sift.search.merge import SourceList, build_hits, fuse_queries, merge
+from sift.search.model import (
+    Outcome,
+    Round,
+    SearchRequest,
+    SearchResult,
+    Sizes,
+    Skip,
+    SourceOut,
+    Unavailable,
+    encode,
+    unique,
+)
+
+
+def compose(request: SearchRequest, rounds: Sequence[Round], reranked: Mapping[str, bool]) -> SearchResult | None:
+    """Return the result of a request from one round per query; None when no source answered in any of them.
+
+    reranked: for every enabled source, in source order, whether its list takes part in the RRF sum.
+    """
+    outs = [out for _, out in _answered(rounds)]
+    if not any(out.asked and not out.warn for out in outs):
+        return None
+    may_stay = host_filter(request.filter)
+    lists, rankings = [], []
+    for each in rounds:
+        given = _lists(each, reranked)
+        ranking = merge(given, rerank=request.rerank)
+        if may_stay:  # R3: for every source, on the host a browser would go to
+            gone = {hit.key for source in given for hit in source.hits if not may_stay(hit.host)}
+            if gone:
+                ranking = {key: score for key, score in ranking.items() if key not in gone}
+        lists.append(given)
+        rankings.append(ranking)
+    fused = fuse_queries(rankings)
+    hits = build_hits(fused, lists, request.k)  # R4: cut only here
+    told = _summary(rounds, tuple(reranked))
+    return SearchResult(
+        results=encode([hit.as_dict() for hit in hits]),
+        sizes=Sizes(sum(out.found for out in outs if not out.warn), len(fused), len(hits)),
+        sources_ok=told.ok,
+        sources_failed=told.failed,
+        warnings=told.warnings,
+        skips=told.skips,
+    )
+
+
+def unavailable(rounds: Sequence[Round], skips: Mapping[str, Skip], names: Sequence[str]) -> Unavailable:
+    """Return the failure of a request that no source answered.
+
+    skips: the sources left out before the first call.
+    """
+    told = _summary(rounds, names)
+    skipped = [*skips.values(), *(out for _, out in _outcomes(rounds) if isinstance(out, Skip))]
+    waits = [skip.wait for skip in skipped if skip.wait is not None]
+    return Unavailable(
+        warnings=unique(told.warnings + named(skips) + told.skips),
+        sources_failed=told.failed,
+        # A source that was asked and failed may answer the very next request.
+        retry_after=math.ceil(min(waits)) if waits and not told.failed else None,
+    )
+
+
+def may_be_cached(result: SearchResult, rounds: Sequence[Round]) -> bool:
+    """Whether an answer may be served again: no source failed (R1), and none was skipped part-way (R5)."""
+    return not result.sources_failed and not any(isinstance(out, Skip) for _, out in _outcomes(rounds))
+
+
+def named(skips: Mapping[str, Skip]) -> tuple[str, ...]:
+    """Return the warnings for sources that were not asked."""
+    return tuple([f"{name}: {skip.reason}" for name, skip in skips.items()])
+
+
+class _Summary(NamedTuple):
+    ok: tuple[str, ...]
+    failed: tuple[str, ...]
+    warnings: tuple[str, ...]
+    skips: tuple[str, ...]
+
+
+def _summary(rounds: Sequence[Round], names: Sequence[str]) -> _Summary:
+    """Say which sources answered and which failed; warnings are failures, then notes, each once."""
+    answered = list(_answered(rounds))
+    failed = {name for name, out in answered if out.warn}
+    asked = {name for name, out in answered if out.asked}
+    failures = tuple(out.warn for _, out in answered if out.warn)
+    notes = tuple(note for _, out in answered for note in out.notes)
+    return _Summary(
+        ok=tuple(name for name in names if name in asked and name not in failed),
+        failed=tuple(name for name in names if name in failed),
+        warnings=unique(failures + notes),
+        skips=unique(tuple(f"{name}: {out.reason}" for name, out in _outcomes(rounds) if isinstance(out, Skip))),
+    )
+
+
+def _lists(outs: Round, reranked: Mapping[str, bool]) -> list[SourceList]:
+    """Return the lists of the sources that answered, in source order (R1: a failed one's hits are discarded)."""
+    return [
+        SourceList(name, out.hits, in_sum)
+        for name, in_sum in reranked.items()
+        if isinstance(out := outs.get(name), SourceOut) and not out.warn
+    ]
+
+
+def _outcomes(rounds: Sequence[Round]) -> Iterator[tuple[str, Outcome]]:
+    return ((name, out) for each in rounds for name, out in each.items())
+
+
+def _answered(rounds: Sequence[Round]) -> Iterator[tuple[str, SourceOut]]:
+    return ((name, out) for name, out in _outcomes(rounds) if isinstance(out, SourceOut))
