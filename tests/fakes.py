@@ -19,6 +19,7 @@ from sift.search.model import (
     Content,
     Filter,
     RawHit,
+    RawHits,
     Row,
     SearchRequest,
     SearchResult,
@@ -190,20 +191,26 @@ class FakeCache:
 
 def read_row(row: Row) -> Content:
     """Read a row as `raw` makes it."""
-    return Content(row["title"], tuple(row["texts"]), row["date"])
+    return Content(row["title"], tuple(row["texts"]), row["date"], row["score"])
 
 
 def raw(url: str, text: str = "Text.", *, title: str = "Title", score: float = 0.5, published_date: str = "") -> RawHit:
     """Make a hit as a source gives it."""
     address = read_url(url)
     assert address is not None, url
-    key, host = address
-    return RawHit(url, key, host, score, {"title": title, "texts": (text,), "date": published_date}, read_row)
+    row = {"url": url, "title": title, "texts": (text,), "date": published_date, "score": score}
+    return RawHit(address, row, read_row)
+
+
+def raw_hits(*hits: RawHit | str) -> RawHits:
+    """Make the hits of a source from hits or bare URLs."""
+    made = [raw(hit) if isinstance(hit, str) else hit for hit in hits]
+    return RawHits(tuple(hit.address for hit in made), tuple(hit.row for hit in made), read_row)
 
 
 def out(*hits: RawHit | str, notes: tuple[str, ...] = (), found: int | None = None, **fields: Any) -> SourceOut:
     """Make a source's answer from hits or bare URLs."""
-    made = tuple(raw(hit) if isinstance(hit, str) else hit for hit in hits)
+    made = raw_hits(*hits)
     return SourceOut(hits=made, found=len(made) if found is None else found, notes=notes, **fields)
 
 

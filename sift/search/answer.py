@@ -36,7 +36,7 @@ def compose(request: SearchRequest, rounds: Sequence[Round], reranked: Mapping[s
         given = _lists(each, reranked)
         ranking = merge(given, rerank=request.rerank)
         if may_stay:  # R3: for every source, on the host a browser would go to
-            gone = {hit.key for source in given for hit in source.hits if not may_stay(hit.host)}
+            gone = {address.key for source in given for address in source.hits.addresses if not may_stay(address.host)}
             if gone:
                 ranking = {key: score for key, score in ranking.items() if key not in gone}
         lists.append(given)

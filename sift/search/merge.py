@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from sift.search.model import Content, Hit, RawHit
+from sift.search.model import Hit, RawHit, RawHits
 from sift.search.text import plain
 
 RRF_K = 60
@@ -22,10 +22,10 @@ Ranking = dict[str, float]
 
 
 class SourceList(NamedTuple):
-    """Hold one source's ranked hits for one query; `reranked` lists take part in the RRF sum."""
+    """One source's ranked hits for one query; `reranked` lists take part in the RRF sum."""
 
     source: str
-    hits: Sequence[RawHit]
+    hits: RawHits
     reranked: bool = True
 
 
@@ -58,17 +58,17 @@ def merge(lists: Sequence[SourceList], *, rerank: bool) -> Ranking:
         chained: Ranking = {}
         for source_list in lists:
             for hit in source_list.hits:
-                chained.setdefault(hit.key, hit.score)
+                chained.setdefault(hit.address.key, hit.content.score)
         return chained
-    fused = fuse([[hit.key for hit in each.hits] for each in lists if each.reranked])
+    fused = fuse([_keys(each) for each in lists if each.reranked])
     if all(each.reranked for each in lists):
         return fused
     native: Ranking = {}
     for each in lists:
         if not each.reranked:
             for hit in each.hits:
-                native.setdefault(hit.key, hit.score)
-    in_source_order = dict.fromkeys(hit.key for each in lists for hit in each.hits)
+                native.setdefault(hit.address.key, hit.content.score)
+    in_source_order = dict.fromkeys(key for each in lists for key in _keys(each))
     return _sorted({key: max(fused.get(key, -math.inf), native.get(key, -math.inf)) for key in in_source_order})
 
 
@@ -88,19 +88,19 @@ def build_hits(ranking: Ranking, rounds: Sequence[Sequence[SourceList]], k: int)
     copies_of = found.get
     for lists in rounds:
         for source, hits, _ in lists:
-            for hit in hits:
-                if (copies := copies_of(hit.key)) is not None:
-                    copies.append((source, hit))
+            for index, address in enumerate(hits.addresses):
+                if (copies := copies_of(address.key)) is not None:
+                    copies.append((source, hits[index]))
     return tuple(_build(found[key], ranking[key]) for key in wanted)
 
 
 def _build(copies: list[tuple[str, RawHit]], score: float) -> Hit:
     source, first = copies[0]
-    contents: list[Content] = [hit.content for _, hit in copies]
+    contents = [hit.content for _, hit in copies]
     dates = (_SURROGATE.sub("", content.published_date) for content in contents)
     return Hit(
         url=first.url,
-        title=plain(contents[0].title) or first.host or first.key.partition("/")[0],
+        title=plain(contents[0].title) or first.address.host or first.address.key.partition("/")[0],
         snippet=_longest([content.texts for content in contents]),
         source=source,
         score=score,
@@ -123,6 +123,10 @@ def _longest(snippets: Sequence[tuple[str, ...]]) -> str:
         if len(text) > len(best) or (len(text) == len(best) and index < at):
             best, at = text, index
     return best
+
+
+def _keys(source_list: SourceList) -> list[str]:
+    return [address.key for address in source_list.hits.addresses]
 
 
 def _sorted(scores: Ranking) -> Ranking:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import repeat
 from typing import Any, Literal, NamedTuple
+
+from sift.search.urls import Address
 
 Mode = Literal["restrict", "prefer"]
 CallerClass = Literal["restricted", "fleet"]
@@ -78,31 +81,59 @@ Row = Mapping[str, Any]
 
 
 class Content(NamedTuple):
-    """Title, snippet paragraphs and date of a hit, as the vendor sent them; empty where there is none."""
+    """What a row says: title, snippet paragraphs, date, as the vendor sent them and empty where there is none; and the
+    vendor's own score, a finite number."""
 
     title: str = ""
     texts: tuple[str, ...] = ()
     published_date: str = ""
+    score: float = 0.0
 
 
 class RawHit(NamedTuple):
-    """A usable hit: what is compared, and the row that the vendor sent.
+    """A usable hit: where it leads, and the row that the vendor sent."""
 
-    Most hits never reach an answer, so `read`, the vendor's own function, looks at the row only when one does.
-    A named tuple because a search makes hundreds of them, and a frozen dataclass takes three times as long to make.
-    """
-
-    url: str  # the vendor's own string, byte for byte
-    key: str  # canonical form, for comparing only (contract: Canonical URLs)
-    host: str  # as a browser reads it; "" when it cannot be encoded
-    score: float  # the vendor's own, finite
+    address: Address
     row: Row
     read: Callable[[Row], Content]
 
     @property
+    def url(self) -> str:
+        """The vendor's own string, byte for byte."""
+        url: str = self.row["url"]
+        return url
+
+    @property
     def content(self) -> Content:
-        """Read title, texts and date from the row."""
+        """What the row says."""
         return self.read(self.row)
+
+
+@dataclass(frozen=True, slots=True)
+class RawHits:
+    """The usable hits of one source for one query, ranked.
+
+    Columns and no record per hit: hundreds come with a search, lists are merged by address alone, and most rows are
+    never looked at. read: the vendor's own function, from a row to its content.
+    """
+
+    addresses: tuple[Address, ...] = ()
+    rows: tuple[Row, ...] = ()
+    read: Callable[[Row], Content] = field(default=lambda row: Content(), compare=False)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> RawHit:
+        return RawHit(self.addresses[index], self.rows[index], self.read)
+
+    def __iter__(self) -> Iterator[RawHit]:
+        return map(RawHit, self.addresses, self.rows, repeat(self.read))
+
+    def at_least(self, score: float) -> RawHits:
+        """Return the hits whose own score is not lower (R2)."""
+        kept = [hit for hit in self if hit.content.score >= score]
+        return RawHits(tuple(hit.address for hit in kept), tuple(hit.row for hit in kept), self.read)
 
 
 class Hit(NamedTuple):
@@ -133,7 +164,7 @@ class SourceOut:
     credits: what a paid call cost. asked: False when the source chose not to be asked (contract: Notes).
     """
 
-    hits: tuple[RawHit, ...] = ()
+    hits: RawHits = RawHits()
     warn: str = ""
     notes: tuple[str, ...] = ()
     credits: int = 1

@@ -9,6 +9,7 @@ import ipaddress
 import re
 import socket
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 import idna
@@ -37,8 +38,11 @@ _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 _BARE_HEX = re.compile(r"(?<![^.])0x(?![^.])")  # a browser's zero, which inet_aton refuses
 
 
-Address = tuple[str, str]
-"""A URL's key and host; the host is "" when a browser could not go there."""
+class Address(NamedTuple):
+    """Where a URL leads, for comparing only."""
+
+    key: str  # canonical form
+    host: str  # as a browser reads it; "" when a browser could not go there
 
 
 def read_url(url: str) -> Address | None:
@@ -59,7 +63,7 @@ def _read(url: str) -> Address | None:
         key += (_normal(path) if "%" in path else path).removesuffix("/")
     if query and (kept := _kept(_normal(query) if "%" in query else query)):
         key += "?" + kept
-    return key, host
+    return Address(key, host)
 
 
 _LONGEST = 1024
@@ -121,7 +125,7 @@ def _read_slowly(url: str) -> Address | None:
         key += "?" + kept
     if fragment.startswith(("/", "!")):  # a route of a one-page application, not an anchor (B007)
         key += "#" + _normal(fragment)
-    return key, host
+    return Address(key, host)
 
 
 def _ascii_label(label: str) -> str:

@@ -7,8 +7,8 @@ from math import isfinite
 from typing import Any
 
 from sift.errors import SourceError
-from sift.search.model import Content, RawHit, Row
-from sift.search.urls import read_url
+from sift.search.model import Content, RawHits, Row
+from sift.search.urls import Address, read_url
 
 MAX_ROWS = 1000
 MAX_URLS = 256 * 1024
@@ -26,16 +26,15 @@ def rows_of(body: Any, *path: str) -> list[Any]:
     return body
 
 
-def hits_of(rows: list[Any], read: Callable[[Row], Content], *, score: str = "") -> tuple[RawHit, ...]:
-    """Make hits of the first MAX_ROWS rows; those without a usable http(s) URL are dropped.
+def hits_of(rows: list[Any], read: Callable[[Row], Content]) -> RawHits:
+    """Return the hits among the first MAX_ROWS rows; those without a usable http(s) URL are dropped.
 
-    read: the vendor's own reader of a row, called only for hits that are shown. score: the field with the vendor's
-    score; "" where it has none. Raises SourceError when there are more rows and none of these was usable: that is not
-    "nothing found".
+    read: the vendor's own reader of a row. Raises SourceError when there are more rows and none of these was usable:
+    that is not "nothing found".
     """
-    hits: list[RawHit] = []
+    addresses: list[Address] = []
+    usable: list[Row] = []
     room = MAX_URLS
-    # One loop, since hundreds of rows come with a search.
     for row in rows[:MAX_ROWS]:
         if type(row) is not dict or type(url := row.get("url")) is not str:
             continue
@@ -44,14 +43,11 @@ def hits_of(rows: list[Any], read: Callable[[Row], Content], *, score: str = "")
                 continue
             room -= len(url)
         if address := read_url(url):
-            key, host = address
-            number = row.get(score) if score else 0.0
-            if type(number) is not float or not isfinite(number):
-                number = score_of(number) or 0.0
-            hits.append(RawHit(url, key, host, number, row, read))
-    if not hits and len(rows) > MAX_ROWS:
+            addresses.append(address)
+            usable.append(row)
+    if not usable and len(rows) > MAX_ROWS:
         raise SourceError("bad response")
-    return tuple(hits)
+    return RawHits(tuple(addresses), tuple(usable), read)
 
 
 def text_of(value: object) -> str:
@@ -59,11 +55,11 @@ def text_of(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def score_of(value: object) -> float | None:
-    """Return a finite number as a float; None for anything else. A JSON boolean is no number."""
+def score_of(value: object) -> float:
+    """Return a finite number as a float; 0.0 for anything else. A JSON boolean is no number."""
     if type(value) is int:
         try:
             value = float(value)
         except OverflowError:
-            return None
-    return value if type(value) is float and isfinite(value) else None
+            return 0.0
+    return value if type(value) is float and isfinite(value) else 0.0

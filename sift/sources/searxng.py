@@ -9,7 +9,7 @@ from sift.config import SourceConfig
 from sift.errors import SourceError
 from sift.search.model import Content, Filter, Row, SourceOut, not_applied
 from sift.sources.http import Endpoint
-from sift.sources.rows import hits_of, rows_of, text_of
+from sift.sources.rows import hits_of, rows_of, score_of, text_of
 
 MAX_SITES = 3
 _QUOTED = re.compile(r'"[^"]*"')
@@ -67,7 +67,7 @@ def notes(query: str, filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     """Read an answer. Raises SourceError when it is none, or when no engine answered."""
-    hits = hits_of(rows_of(body, "results"), read_row, score="score")
+    hits = hits_of(rows_of(body, "results"), read_row)
     unresponsive = body.get("unresponsive_engines")
     silent = len(unresponsive) if isinstance(unresponsive, list) else 0
     if silent and not hits:  # blocked engines must not look like "nothing found" (B089, B123)
@@ -78,5 +78,10 @@ def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
 
 
 def read_row(row: Row) -> Content:
-    """Read title, text and date from a result."""
-    return Content(text_of(row.get("title")), (text_of(row.get("content")),), text_of(row.get("publishedDate")))
+    """Read a result."""
+    return Content(
+        text_of(row.get("title")),
+        (text_of(row.get("content")),),
+        text_of(row.get("publishedDate")),
+        score_of(row.get("score")),
+    )

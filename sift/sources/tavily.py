@@ -8,7 +8,7 @@ from sift.config import SourceConfig
 from sift.search.model import Content, Filter, Row, SourceOut
 from sift.sources.http import Endpoint
 from sift.sources.limits import fit, too_long
-from sift.sources.rows import hits_of, rows_of, text_of
+from sift.sources.rows import hits_of, rows_of, score_of, text_of
 
 MAX_CHARACTERS = 400
 MAX_CREDITS = 1_000_000  # more is no price, and must fit into the ledger
@@ -83,15 +83,20 @@ def notes(filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, min_score: float = 0.0, notes: tuple[str, ...] = ()) -> SourceOut:
     """Read an answer; the generated answer and all extras stay behind. Raises SourceError when it is none."""
-    hits = hits_of(rows_of(body, "results"), read_row, score="score")
+    hits = hits_of(rows_of(body, "results"), read_row)
     # A hit without a score has 0.0, which no min_score lets through.
-    kept = tuple([hit for hit in hits if hit.score >= min_score]) if min_score else hits
+    kept = hits.at_least(min_score) if min_score else hits
     return SourceOut(hits=kept, found=len(hits), notes=notes, credits=_credits(body))
 
 
 def read_row(row: Row) -> Content:
-    """Read title, text and date from a result."""
-    return Content(text_of(row.get("title")), (text_of(row.get("content")),), text_of(row.get("published_date")))
+    """Read a result."""
+    return Content(
+        text_of(row.get("title")),
+        (text_of(row.get("content")),),
+        text_of(row.get("published_date")),
+        score_of(row.get("score")),
+    )
 
 
 def _credits(body: dict[str, Any]) -> int:

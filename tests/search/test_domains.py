@@ -19,7 +19,7 @@ from tests.search.whatwg import goes_to
 def stays(url: str, **fields: Any) -> bool:
     """Tell whether a hit passes the filter."""
     may_stay = host_filter(Filter(**fields))
-    return may_stay is None or may_stay(raw(url).host)
+    return may_stay is None or may_stay(raw(url).address.host)
 
 
 INCLUDED = [

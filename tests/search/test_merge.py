@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sift.search.merge import SourceList, build_hits, fuse, fuse_queries, merge
 from sift.search.model import Hit, RawHit
 from sift.sources import tavily
-from tests.fakes import raw
+from tests.fakes import raw, raw_hits
 from tests.search.moderate import moderate
 
 A, B, C, D = (f"https://docs.example/{name}" for name in "abcd")
@@ -24,12 +24,12 @@ A, B, C, D = (f"https://docs.example/{name}" for name in "abcd")
 
 def listed(source: str, *hits: RawHit | str, reranked: bool = True) -> SourceList:
     """Make one source's list from hits or bare URLs."""
-    return SourceList(source, [raw(hit) if isinstance(hit, str) else hit for hit in hits], reranked)
+    return SourceList(source, raw_hits(*hits), reranked)
 
 
 def keys(*urls: str) -> list[str]:
     """Give the keys of URLs."""
-    return [raw(url).key for url in urls]
+    return [raw(url).address.key for url in urls]
 
 
 def built(*lists: SourceList, rerank: bool = True, k: int = 50) -> tuple[Hit, ...]:
@@ -218,7 +218,7 @@ def test_min_score_off_keeps_every_hit() -> None:
 def test_score_that_is_no_number_is_kept_when_off_and_dropped_when_on(score: object) -> None:
     """B067: no finite number is no score: order stays defined, and NaN never reaches an answer."""
     off, on = tavily.parse(_tavily(score, 0.9)), tavily.parse(_tavily(score, 0.9), min_score=0.5)
-    assert [hit.score for hit in off.hits] == [0.0, 0.9]
+    assert [hit.content.score for hit in off.hits] == [0.0, 0.9]
     assert [hit.url for hit in on.hits] == ["https://docs.example/1"]
 
 
@@ -278,7 +278,8 @@ def test_build_snippet_length_is_counted_once_plain() -> None:
 
 def test_build_paragraphs_are_joined_and_empty_ones_go() -> None:
     """Contract §6: snippets of one URL are joined by a blank line, each folded by itself."""
-    hit = raw(A)._replace(row={"title": "", "texts": ["one\n two", " ", "<p></p>", "three"], "date": ""})
+    hit = raw(A)
+    hit = hit._replace(row={**hit.row, "texts": ["one\n two", " ", "<p></p>", "three"]})
     assert built(listed("s1", hit))[0].snippet == "one two\n\nthree"
 
 
@@ -310,7 +311,7 @@ def test_build_cuts_at_k_and_not_before() -> None:
 def test_build_ranking_without_a_hit_leaves_it_out() -> None:
     """R3: what the post-filter took from the ranking is not built."""
     lists = [listed("s1", A, B)]
-    assert [hit.url for hit in build_hits({raw(B).key: 0.5}, [lists], 8)] == [B]
+    assert [hit.url for hit in build_hits({raw(B).address.key: 0.5}, [lists], 8)] == [B]
 
 
 PAGES = st.integers(0, 9).map(lambda number: f"https://docs.example/{number}")
@@ -323,7 +324,7 @@ HITS = st.builds(
     st.sampled_from(["", "", "d1", "d2"]),
 )
 ROUND = st.lists(st.tuples(st.lists(HITS, max_size=8), st.booleans()), min_size=1, max_size=3).map(
-    lambda given: [SourceList(f"s{n}", hits, reranked) for n, (hits, reranked) in enumerate(given)]
+    lambda given: [SourceList(f"s{n}", raw_hits(*hits), reranked) for n, (hits, reranked) in enumerate(given)]
 )
 
 
@@ -333,7 +334,7 @@ def test_hits_of_any_lists_are_the_pages_found_once_each(rounds: list[list[Sourc
     """R4: no page is invented, none is lost below k, the best come first, and text and date are the best known."""
     rankings = [merge(lists, rerank=rerank) for lists in rounds]
     for lists, ranking in zip(rounds, rankings, strict=True):
-        assert ranking.keys() == {hit.key for each in lists for hit in each.hits}
+        assert ranking.keys() == {hit.address.key for each in lists for hit in each.hits}
     fused = fuse_queries(rankings)
     hits = build_hits(fused, rounds, k)
     copies: dict[str, list[tuple[str, RawHit]]] = {}

@@ -31,7 +31,7 @@ TRACKERS += [
 
 def key(url: str) -> str:
     """Give the key of a usable URL."""
-    return raw(url).key
+    return raw(url).address.key
 
 
 SAME = [
@@ -253,7 +253,7 @@ def test_host_is_read_as_a_browser_does(host: str, read: str) -> None:
 )
 def test_host_that_no_resolver_takes_is_none_on_the_quick_way_too(host: str) -> None:
     """B032: the quick way through read_url refuses what the whole way refuses."""
-    assert raw(f"https://{host}/x").host == ""
+    assert raw(f"https://{host}/x").address.host == ""
 
 
 # --- generated URLs

@@ -271,26 +271,26 @@ def test_parse_row_is_junk_it_alone_is_dropped(junk: Any) -> None:
 def test_parse_min_score_is_set_lower_and_unscored_hits_go(score: Any, shown_score: float, is_kept: bool) -> None:
     """B067: (R2, contract §6) on Tavily's own score; no finite number = none; `found` counts before."""
     rows = body(row(score=score))
-    assert [hit.score for hit in parse(rows).hits] == [shown_score]
+    assert [hit.content.score for hit in parse(rows).hits] == [shown_score]
     cut = parse(rows, 0.5)
-    assert [hit.score for hit in cut.hits] == ([shown_score] if is_kept else [])
+    assert [hit.content.score for hit in cut.hits] == ([shown_score] if is_kept else [])
     assert (parse(rows).found, cut.found) == (1, 1)
-    assert all(type(hit.score) is float for hit in parse(rows).hits)
+    assert all(type(hit.content.score) is float for hit in parse(rows).hits)
 
 
 def test_parse_score_is_missing_it_is_as_none() -> None:
     """contract §6: a score that is not there."""
     bare = row()
     del bare["score"]
-    assert [hit.score for hit in parse(body(bare)).hits] == [0.0]
-    assert parse(body(bare), 0.1).hits == ()
+    assert [hit.content.score for hit in parse(body(bare)).hits] == [0.0]
+    assert len(parse(body(bare), 0.1).hits) == 0
 
 
 def test_search_min_score_is_set_it_is_applied_here() -> None:
     """B065: 0.49 goes, 0.5 and 0.9 stay, before any merge."""
     rows = [row("https://a.example/", score=0.49), row("https://b.example/", score=0.5), row(score=0.9)]
     out, _ = asked("q", Filter(min_score=0.5), body(*rows))
-    assert [hit.score for hit in out.hits] == [0.5, 0.9]
+    assert [hit.content.score for hit in out.hits] == [0.5, 0.9]
     assert out.notes == ()
 
 

@@ -1,0 +1,120 @@
+"""What the engine reports to its observer: every call, skip, search and breaker change, once."""
+
+from __future__ import annotations
+
+import pytest
+
+from sift.errors import SourceError
+from sift.observe import NullObserver
+from sift.search.calls import Calls
+from sift.search.model import SearchRequest, SourceOut
+from tests.fakes import PATIENCE, FakeClock, FakeLedger, FakeSource, Gate, ask, engine_of, find, out
+from tests.waiting import threads_in, wait_for
+
+PAGE = "https://docs.example/1"
+DOWN = SourceError("unreachable", sent=False, counts=True)
+
+
+class Recorder(NullObserver):
+    """Record events, durations left out."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[object, ...]] = []
+
+    def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
+        """Record a call."""
+        assert seconds >= 0
+        self.events.append(("call", source, outcome, credits))
+
+    def call_skipped(self, source: str, reason: str) -> None:
+        """Record a skip."""
+        self.events.append(("skip", source, reason))
+
+    def search_ended(self, caller_class: str, cache: str, seconds: float, *, answered: bool) -> None:
+        """Record a search."""
+        assert seconds >= 0
+        self.events.append(("search", caller_class, cache, answered))
+
+    def breaker_changed(self, source: str, state: str) -> None:
+        """Record a breaker's change."""
+        self.events.append(("breaker", source, state))
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    """Listen."""
+    return Recorder()
+
+
+def test_search_is_answered_each_call_is_reported_with_its_price(recorder: Recorder) -> None:
+    """Observer: one event per vendor call, with the credits booked, then one for the search."""
+    paid = FakeSource("s2", out(PAGE, credits=2))
+    engine = engine_of(FakeSource("s1", out(PAGE)), paid, ledger=FakeLedger({"s2": 9}), observer=recorder)
+    ask(engine)
+    assert sorted(recorder.events[:2]) == [("call", "s1", "ok", 1), ("call", "s2", "ok", 2)]
+    assert recorder.events[2:] == [("search", "fleet", "miss", True)]
+
+
+def test_answer_comes_from_the_cache_no_call_is_reported(recorder: Recorder) -> None:
+    """Observer: a hit is a search without calls, on both ways to it."""
+    engine = engine_of(FakeSource("s1", out(PAGE)), observer=recorder)
+    ask(engine)
+    del recorder.events[:]
+    ask(engine)
+    assert engine.cached(SearchRequest(("q",)), "restricted") is None
+    assert engine.cached(SearchRequest(("q",)), "fleet")
+    assert recorder.events == [("search", "fleet", "hit", True)] * 2
+
+
+def test_source_fails_until_its_breaker_opens_and_comes_back(recorder: Recorder) -> None:
+    """Observer: failures by their word, every change of the breaker in order, and the skip in between."""
+    clock = FakeClock(0.0)
+    source = FakeSource("s1", DOWN, DOWN, out(PAGE))
+    engine = engine_of(source, observer=recorder, clock=clock, breaker_failures=2, breaker_seconds=30.0)
+    for _ in range(3):
+        find(engine)
+    clock.tick(30)
+    ask(engine)
+    failed = [("call", "s1", "unreachable", 0), ("search", "fleet", "miss", False)]
+    assert recorder.events == [
+        *failed,
+        ("breaker", "s1", "open"),
+        *failed,
+        ("skip", "s1", "skipped after repeated failures"),
+        ("search", "fleet", "miss", False),
+        ("breaker", "s1", "half-open"),
+        ("breaker", "s1", "closed"),
+        ("call", "s1", "ok", 1),
+        ("search", "fleet", "miss", True),
+    ]
+
+
+def test_source_is_capped_or_declines_it_is_reported_as_skipped(recorder: Recorder) -> None:
+    """Observer: a source at its cap, and one that the query is too long for, were not called."""
+    capped, silent = FakeSource("s1", out(PAGE)), FakeSource("s2", SourceOut(asked=False))
+    engine = engine_of(capped, silent, FakeSource("s3", out(PAGE)), ledger=FakeLedger({"s1": 0}), observer=recorder)
+    ask(engine)
+    assert sorted(recorder.events[:-1]) == [
+        ("call", "s3", "ok", 1),
+        ("skip", "s1", "daily cap"),
+        ("skip", "s2", "not asked"),
+    ]
+
+
+def test_call_outlives_its_deadline_it_is_reported_once(recorder: Recorder) -> None:
+    """Observer: the request that stops waiting reports the timeout, and the late end of the call is no second event."""
+    gate = Gate(out(PAGE))
+    late = FakeSource("s1", gate, timeout=1.0)
+    ledger = FakeLedger({"s1": 9})
+    clock = FakeClock(0.0)
+
+    def start_anyway() -> SourceOut:
+        assert gate.entered.wait(PATIENCE)
+        clock.tick(60)
+        return out(PAGE)
+
+    ask(engine_of(late, FakeSource("s2", start_anyway), ledger=ledger, clock=clock, observer=recorder))
+    gate.open()
+    wait_for(lambda: threads_in(Calls._make) == 0)
+    assert len(ledger.settled) == 1
+    assert [event for event in recorder.events if event[:2] == ("call", "s1")] == [("call", "s1", "timeout", 0)]
