@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "sources": frozenset({"search", "config", "errors", "__init__"}),
     "demo": frozenset({"errors"}),
     "client": frozenset({"errors", "__init__"}),
-    "cli": frozenset({"client", "errors", "auth", "config", "__init__"}),
+    "cli": frozenset({"client", "errors", "auth", "config", "search.fields", "__init__"}),
     "api": frozenset({"search", "auth", "errors"}),
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
