@@ -14,9 +14,10 @@ from sift.api import errors, guard, health, log, v1, v2
 from sift.api.repeat import Repeats
 from sift.api.services import Services
 from sift.auth.caller import LOCAL, Caller
-from sift.auth.keys import KeyFile
-from sift.auth.slowdown import Slowdown
+from sift.auth.identify import KeyFile
+from sift.auth.throttle import Throttle
 from sift.config import Config, SourceConfig
+from sift.errors import ConfigError
 from sift.search.engine import Engine
 from sift.search.protocols import LedgerError, Source
 from sift.sources import build_source
@@ -25,6 +26,7 @@ from sift.store.cache import MemoryCache, NullCache
 from sift.store.ledger import SqliteLedger
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
+MAKE_A_KEY = "sift key new --name NAME --class CLASS"
 _DEMO_PATHS = {"searxng": "", "brave_llm": "/res/v1/llm/context", "tavily": "/tavily/search"}
 
 
@@ -66,7 +68,7 @@ def build_services(config: Config) -> Services:
     return Services(
         engine=engine,
         identify=_identify(config),
-        refused=Slowdown(config.threads).refused,
+        refused=Throttle(config.threads).refused,
         log=log.JsonLog(config.log_level),
         spent=lambda: _spent(ledger, caps),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
@@ -87,7 +89,10 @@ def _identify(config: Config) -> Callable[[str | None], Caller]:
     if not config.auth:
         return lambda _: LOCAL
     keys = KeyFile(config.keys_file)
-    keys.check()
+    try:
+        keys.check()
+    except ConfigError as error:
+        raise ConfigError(f"{error}; this command makes a key: {MAKE_A_KEY}") from None
     return keys.identify
 
 
