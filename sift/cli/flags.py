@@ -39,6 +39,18 @@ class Day(StringParamType):
         return text if is_day(text) else self.fail(f"{text!r} is not a day as {DATE_FORM}.", param, ctx)
 
 
+class Word(click.Choice):  # type: ignore[type-arg] # it takes no type in older versions of click
+    """A word of a closed set; its other spellings are taken, but neither listed nor completed."""
+
+    def __init__(self, field: Field) -> None:
+        super().__init__(field.choices)
+        self._aliases = dict(field.aliases)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word; fail unless it is of the set."""
+        return str(super().convert(self._aliases.get(value, value), param, ctx))
+
+
 class Score(click.FloatRange):
     """A number in a range. Click's own range lets NaN through, which JSON cannot hold."""
 
@@ -86,7 +98,7 @@ def _settings(field: Field) -> dict[str, Any]:
 
 def _type(field: Field) -> click.ParamType[Any]:
     if field.choices:
-        return click.Choice(field.choices)
+        return Word(field)
     if field.type == "integer":
         return click.IntRange(field.minimum, field.maximum)
     if field.type == "number":

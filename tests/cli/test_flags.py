@@ -22,7 +22,7 @@ REFUSED = {
     "score infinite": ("--min-score", "inf"),
     "mode": ("--domains-mode", "only"),
     "range": ("--time-range", "decade"),
-    "range short": ("--time-range", "d"),
+    "range case": ("--time-range", "D"),
     "topic": ("--topic", "sport"),
     "topic case": ("--topic", "News"),
     "topic empty": ("--topic", ""),
@@ -48,6 +48,12 @@ def test_value_at_a_bound_is_sent(call: Any, service: Any) -> None:
     for k, score in (("1", "0"), ("50", "1")):
         assert call("search", "x", "--k", k, "--min-score", score).returncode == 0
         assert service.body == {"query": "x", "k": int(k), "min_score": float(score)}
+
+
+def test_other_spelling_of_a_word_is_taken_and_sent_in_full(call: Any, service: Any) -> None:
+    """What the service takes the command takes too, though it lists one spelling only."""
+    assert call("search", "x", "--time-range", "w").returncode == 0
+    assert service.body == {"query": "x", "time_range": "week"}
 
 
 def test_help_lists_choices_bounds_and_defaults(call: Any) -> None:
