@@ -14,9 +14,10 @@ from sift.api import errors, guard, health, v1, v2
 from sift.api.services import Services
 from sift.api.v1.cached import CachedSearch
 from sift.auth.caller import LOCAL, Caller
-from sift.auth.keys import KeyFile
-from sift.auth.slowdown import Slowdown
+from sift.auth.identify import KeyFile
+from sift.auth.throttle import Throttle
 from sift.config import Config, SourceConfig
+from sift.errors import ConfigError
 from sift.observe import CacheTally
 from sift.search.calls import Calls
 from sift.search.engine import Engine
@@ -27,6 +28,7 @@ from sift.store.cache import MemoryCache
 from sift.store.ledger import SqliteLedger
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
+MAKE_A_KEY = "sift key new --name NAME --class CLASS"
 _DEMO_PATHS = {"searxng": "", "brave_llm": "/res/v1/llm/context", "tavily": "/tavily/search"}
 
 
@@ -69,7 +71,7 @@ def build_services(config: Config) -> Services:
     return Services(
         engine=Engine(calls, cache, observer=tally),
         identify=_identify(config),
-        refused=Slowdown(config.threads).refused,
+        refused=Throttle(config.threads).refused,
         log=log.JsonLog(config.log_level),
         cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
         spent=lambda: _spent(ledger, caps),
@@ -91,7 +93,10 @@ def _identify(config: Config) -> Callable[[str | None], Caller]:
     if not config.auth:
         return lambda _: LOCAL
     keys = KeyFile(config.keys_file)
-    keys.check()
+    try:
+        keys.check()
+    except ConfigError as error:
+        raise ConfigError(f"{error}; this command makes a key: {MAKE_A_KEY}") from None
     return keys.identify
 
 

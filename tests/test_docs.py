@@ -15,9 +15,10 @@ import pytest
 import yaml
 
 from sift.api.v1.search import read
+from sift.cli.flags import FLAGS
 from sift.cli.status import ExitStatus
 from sift.config import SETTINGS
-from sift.search.schema import SearchSchema
+from sift.search.fields import DATE_FORM, FIELDS, MAX_QUERIES, Field
 from sift.sources import SOURCES
 from tests.service import ROOT, Service
 
@@ -57,16 +58,63 @@ def test_no_document_names_a_setting_that_does_not_exist() -> None:
     known = {setting.name for setting in SETTINGS} | {"SIFT_URL", "SIFT_TOKEN"}
     for name in DOCUMENTS:
         text = (ROOT / name).read_text()
-        found = set(re.findall(r"SIFT_[A-Z_]+[A-Z]", text))
+        found = set(re.findall(r"\bSIFT_[A-Z_]+[A-Z]", text))
         assert {each for each in found if not each.startswith("SIFT_EXAMPLE_")} <= known, name
 
 
 def test_every_field_of_a_request_is_documented() -> None:
-    """README, The request: each field of the schema has a row, and no row is of another field."""
-    documented = {
-        field for row in rows(section("The request") + section("Filters")) for field in re.findall(r"`(\w+)`", row[0])
-    }
-    assert documented == set(SearchSchema().fields)
+    """README, The request: each field has a row in its table, and no row is of another field."""
+    tables = {"query": "The request", "answer": "The request", "filter": "Filters"}
+    for title in set(tables.values()):
+        documented = [name for row in rows(section(title)) for name in re.findall(r"`(\w+)`", row[0])]
+        assert sorted(documented) == sorted(field.name for field in FIELDS if tables[field.group] == title)
+
+
+def limits(field: Field) -> list[str]:
+    """Give what a document must say of a field: type, limits, choices, and a default that is not "off"."""
+    if field.name == "queries":
+        said = [f"{field.min_items}–{field.max_items} such strings"]
+    elif field.type == "array":
+        said = [f"up to {field.max_items} {field.format}s"]
+    elif field.type in ("integer", "number"):
+        said = [f"{field.minimum}–{field.maximum}"]
+    elif field.type == "boolean":
+        said = [f"`{str(not field.default).lower()}`"]
+    elif field.format == "date":
+        said = ["`YYYY-MM-DD`"]
+    else:
+        said = [f"a string of up to {field.max_length} characters"] if field.max_length else []
+    said += [f"`{word}`" for word in (*field.choices, *dict(field.aliases))]
+    if field.choices and field.default:
+        return [*said, f"`{field.default}` (default)"]
+    return [*said, f"default {field.default}".replace("True", "`true`")] if field.default else said
+
+
+EFFECTIVE = [field for field in FIELDS if field.name != "digest"]  # whatever that one holds, it does nothing
+
+
+@pytest.mark.parametrize("field", EFFECTIVE, ids=lambda field: str(field.name))
+def test_limits_of_every_field_are_documented(field: Field) -> None:
+    """README, The request and Filters: a limit that changes must change there too, and no other is given."""
+    (row,) = [row for row in rows(section("The request") + section("Filters")) if f"`{field.name}`" in row[0]]
+    assert [words for words in limits(field) if words not in row[1]] == []
+    assert set(re.findall(r"\d+", row[1])) == set(re.findall(r"\d+", " ".join(limits(field))))
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_flag_of_every_field_is_documented_with_its_values(name: str) -> None:
+    """README, The command: the flag's row names the field and lists a closed set's values."""
+    (field,) = [field for field in FIELDS if field.name == name]
+    (row,) = [row for row in rows(section("The command")) if re.search(rf"`{FLAGS[name]}[ `]", row[0])]
+    assert f"`{name}" in row[1]
+    assert r"\|".join(field.choices) in row[0]
+    assert field.format != "date" or f"{FLAGS[name]} {DATE_FORM}" in row[0]
+
+
+def test_queries_file_is_documented_with_its_limits() -> None:
+    """README, The command: as many queries as the service takes."""
+    (row,) = [row for row in rows(section("The command")) if "--queries-file" in row[0]]
+    assert f"1–{MAX_QUERIES} strings" in row[1]
 
 
 def test_filter_table_has_a_column_for_every_source() -> None:

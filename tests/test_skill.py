@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 from sift.cli import sift
+from sift.cli.flags import FLAGS
 from sift.cli.status import ExitStatus
+from sift.search.fields import DATE_FORM, FIELDS, MAX_QUERIES
 from sift.search.model import Hit, Sizes
 
 TEXT = (Path(__file__).parents[1] / "skill" / "SKILL.md").read_bytes().decode("utf-8")
@@ -56,6 +58,27 @@ def test_flags_in_skill_and_command_are_the_same() -> None:
     assert wanted <= named
     assert named <= wanted | flags(sift)
     assert {cell for row in table("## Quick Reference") for cell in re.findall(r"`(--[a-z-]+)", row[0])} == wanted
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_limits_in_skill_and_command_are_the_same(name: str) -> None:
+    """An agent learns the limits, values and defaults that hold."""
+    (field,) = [field for field in FIELDS if field.name == name]
+    row = next(row for row in table("## Quick Reference") if re.search(rf"`{FLAGS[name]}[ `]", row[0]))
+    assert r"\|".join(field.choices) in row[0]
+    assert field.format != "date" or f"{FLAGS[name]} {DATE_FORM}" in row[0]
+    if field.type == "array":
+        assert f"{field.max_items} at most" in row[1]
+    if field.minimum is not None:
+        assert f"{field.minimum}–{field.maximum}" in row[1]
+    if field.type == "integer":
+        assert f"default {field.default}" in row[1]
+
+
+def test_number_of_queries_in_skill_and_service_is_the_same() -> None:
+    """As many as a file may hold, and as the service takes."""
+    (row,) = [row for row in table("## Quick Reference") if "--queries-file" in row[0]]
+    assert f"1–{MAX_QUERIES} queries" in row[1]
 
 
 def test_fields_in_skill_and_answer_are_the_same() -> None:

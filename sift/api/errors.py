@@ -15,8 +15,8 @@ from sift.errors import (
     SearchUnavailableError,
     UnauthorizedError,
 )
+from sift.search.fields import MAX_QUERY
 from sift.search.model import encode
-from sift.search.query import MAX_QUERY
 
 _log = logging.getLogger("sift.api")
 _UNAUTHORIZED = "sift: missing or invalid API key"  # names who answered: a client may believe it asked the cloud

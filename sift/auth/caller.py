@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from sift.search.model import CallerClass
+
+CLASSES: tuple[CallerClass, ...] = get_args(CallerClass)
 
 
 class Caller(NamedTuple):

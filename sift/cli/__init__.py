@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from typing import NoReturn
@@ -16,6 +17,8 @@ from sift.cli.terminal import complain, prepare_streams, silence
 from sift.errors import ConfigError
 
 __all__ = ["ExitStatus", "main"]
+
+COMPLETE = "_SIFT_COMPLETE"  # click's name for it: what a shell sets to ask for completions
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -54,6 +57,10 @@ def _run(arguments: list[str]) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     """Run the command and give its status. Not click's own main(), which ends broken pipes with 1."""
+    if instruction := os.environ.get(COMPLETE):
+        from click.shell_completion import shell_complete
+
+        return shell_complete(sift, {}, "sift", COMPLETE, instruction)
     try:
         with sift.make_context("sift", arguments) as context:
             sift.invoke(context)

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import click
 
+from sift.auth.caller import CLASSES
 from sift.auth.entry import Key, format_time
-from sift.auth.keys import KeyOptionError, list_keys, new_key, revoke
+from sift.auth.keys import KeyArgumentError, list_keys, new_key, revoke
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import complain, plain, say, tell
 from sift.config import keys_file
+
+# How the command shows an argument that was refused.
+_SHOWN = {"name": "--name", "class": "--class", "expires": "--expires", "id": "ID"}
 
 
 @click.group()
@@ -28,7 +32,7 @@ def key() -> None:
 
 @key.command()
 @click.option("--name", required=True, metavar="NAME", help="Who the key is for; it appears in the log.")
-@click.option("--class", "cls", required=True, metavar="CLASS", help="restricted or fleet.")
+@click.option("--class", "cls", required=True, type=click.Choice(CLASSES), help="Whether it may see the status too.")
 @click.option("--expires", metavar="SPAN", help="How long it is good: 12h, 90d, 4w. For ever when left out.")
 def new(name: str, cls: str, expires: str | None) -> None:
     """Make a key and print its token, once."""
@@ -77,8 +81,8 @@ def _line(entry: Key, now: datetime) -> str:
 def _usage_errors() -> Iterator[None]:
     try:
         yield
-    except KeyOptionError as error:
-        raise click.BadParameter(error.reason, param_hint=f"'{error.option}'") from None
+    except KeyArgumentError as error:
+        raise click.BadParameter(error.reason, param_hint=f"'{_SHOWN[error.argument]}'") from None
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 from collections.abc import Iterator
@@ -12,30 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sift.cli.flags import FLAGS, field_flags, takes
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import complain, document, plain, say, tell
+from sift.search.fields import MAX_QUERIES, MAX_QUERY
 
 if TYPE_CHECKING:
     from sift.client import Answer
 
 DEFAULT_URL = "http://127.0.0.1:8787"
-MAX_QUERIES = 4
 _MAX_FILE = 1024 * 1024  # bytes; a device never ends
-
-# The service's name for a field, the flag that sets it, and what it takes: said when the service refuses it.
-_FLAGS = {
-    "include_domains": ("--include-domain", "a host name such as openai.com, at most 20"),
-    "exclude_domains": ("--exclude-domain", "a host name such as pinterest.com, at most 20"),
-    "include_domains_mode": ("--domains-mode", "restrict or prefer, with --include-domain"),
-    "time_range": ("--time-range", "day, week, month or year, without --start-date and --end-date"),
-    "start_date": ("--start-date", "YYYY-MM-DD"),
-    "end_date": ("--end-date", "YYYY-MM-DD, not before --start-date"),
-    "topic": ("--topic", "general, news or finance"),
-    "min_score": ("--min-score", "a number from 0 to 1"),
-    "exact_match": ("--exact-match", 'every query needs a "quoted phrase", and no odd quote'),
-    "k": ("--k", "a whole number from 1 to 50"),
-    "rerank": ("--no-rerank", "a flag without a value"),
-}
 _STATUSES = {
     400: ExitStatus.USAGE,
     401: ExitStatus.AUTH,
@@ -45,37 +30,12 @@ _STATUSES = {
 }
 
 
-def _finite(_context: click.Context, _option: click.Parameter, value: float | None) -> float | None:
-    # JSON has no NaN and no infinity, so the service could not even be asked.
-    if value is not None and not math.isfinite(value):
-        raise click.BadParameter("not a number JSON can hold")
-    return value
-
-
 @click.command()
 @click.argument("query", required=False)
-@click.option("--k", type=int, metavar="N", help="How many hits, 1 to 50; the service's default is 8.")
-@click.option("--no-rerank", "rerank", flag_value=False, type=bool, default=None, help="Keep each source's own order.")
-@click.option("--include-domain", "include_domains", multiple=True, metavar="HOST", help="Only this host; repeatable.")
-@click.option("--exclude-domain", "exclude_domains", multiple=True, metavar="HOST", help="Never this host; repeatable.")
+@field_flags
 @click.option(
-    "--domains-mode", "include_domains_mode", metavar="restrict|prefer", help="How strict --include-domain is."
+    "--queries-file", metavar="PATH", help=f"A JSON array of 1 to {MAX_QUERIES} queries, UTF-8, instead of QUERY."
 )
-@click.option("--time-range", metavar="day|week|month|year", help="How old a page may be.")
-@click.option("--start-date", metavar="YYYY-MM-DD", help="Not before this day; not with --time-range.")
-@click.option("--end-date", metavar="YYYY-MM-DD", help="Not after this day; not with --time-range.")
-@click.option("--topic", metavar="general|news|finance", help="What kind of page.")
-@click.option(
-    "--exact-match", flag_value=True, type=bool, default=None, help='Demand the "quoted phrase" of the query.'
-)
-@click.option(
-    "--min-score",
-    type=float,
-    callback=_finite,
-    metavar="X",
-    help="Drop Tavily hits below this, on Tavily's own scale of 0 to 1; other sources' hits stay.",
-)
-@click.option("--queries-file", metavar="PATH", help="A JSON array of 1 to 4 queries, UTF-8, instead of QUERY.")
 @click.option("--json", "as_json", is_flag=True, help="Print the service's JSON envelope, and nothing else.")
 def search(query: str | None, queries_file: str | None, *, as_json: bool, **fields: Any) -> None:
     """Search with QUERY, or with several queries whose hits become one list.
@@ -162,11 +122,10 @@ def _refused(answer: Answer, *, quiet: bool) -> ExitStatus:
 
 def _reason(answer: Answer) -> str:
     error, hint = answer.payload["error"], answer.payload["hint"]
-    if answer.status == 400 and hint in _FLAGS:
-        flag, expected = _FLAGS[hint]
-        return f"{flag}: {expected}"
+    if answer.status == 400 and hint in FLAGS:
+        return f"{FLAGS[hint]}: {takes(hint)}"
     if error == "invalid query":
-        return "QUERY or --queries-file: a query has 1 to 1500 characters"
+        return f"QUERY or --queries-file: a query has 1 to {MAX_QUERY} characters"
     if answer.status == 401:
         return "unauthorized: SIFT_TOKEN must hold a valid key"
     if answer.status == 404:

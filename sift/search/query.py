@@ -6,9 +6,8 @@ import re
 import unicodedata
 
 from sift.errors import InvalidQueryError
+from sift.search.fields import MAX_QUERY
 
-MAX_QUERY = 1500
-"""Code points of one query, after the cut of white space."""
 _UNFIT = re.compile("[\x00\ud800-\udfff]")  # NUL, and halves of surrogate pairs: neither can be sent (B150)
 
 

@@ -3,49 +3,28 @@
 from __future__ import annotations
 
 import difflib
-import re
+import math
 import unicodedata
 from collections.abc import Callable, Mapping
-from datetime import date
 from functools import lru_cache
 from typing import Any
 
-from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, pre_load, validate
+from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, pre_load
 
 from sift.errors import InvalidQueryError, InvalidSearchError
 from sift.search.domains import normalise_domain
+from sift.search.fields import FIELDS, MAX_DOMAINS, MAX_HOST, MAX_QUERIES, Field, is_day
 from sift.search.model import Filter, SearchRequest, unique
 from sift.search.query import clean_query, has_phrase, normalise_query
 
-MAX_QUERIES = 4
-MAX_DOMAINS = 20
-MAX_HOST = 254  # characters, a final dot included
 MAX_FIELD_WARNINGS = 5
 
-_TIME_RANGES = {name: name for name in ("day", "week", "month", "year")} | {
-    "d": "day",
-    "w": "week",
-    "m": "month",
-    "y": "year",
-}
-# The order in which a wrong field is named when several are (contract §4).
-_PRECEDENCE = (
-    "include_domains",
-    "exclude_domains",
-    "include_domains_mode",
-    "time_range",
-    "start_date",
-    "end_date",
-    "topic",
-    "min_score",
-    "exact_match",
-    "k",
-    "rerank",
-    "digest",
-)
-_STRINGS = ("query", "include_domains_mode", "time_range", "start_date", "end_date", "topic")
-_LISTS = ("queries", "include_domains", "exclude_domains")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_NAMES = tuple(field.name for field in FIELDS)
+_FILTERS = tuple(field.name for field in FIELDS if field.group == "filter")
+_OTHERS = tuple(field.name for field in FIELDS if field.group == "answer")
+# What stands for a field that is left out, beside null.
+_EMPTY: dict[str, object] = {field.name: {"string": "", "array": []}.get(field.type) for field in FIELDS}
+_TYPES: dict[str, tuple[type, ...]] = {"boolean": (bool,), "integer": (int,), "number": (int, float)}
 
 
 def load_search(payload: Mapping[str, Any]) -> SearchRequest:
@@ -56,22 +35,22 @@ def load_search(payload: Mapping[str, Any]) -> SearchRequest:
         data, wrong = error.valid_data, set(error.messages_dict)
     queries = _queries(data)
     wrong |= _conflicts(data, wrong, queries)
-    for field in _PRECEDENCE:
-        if field in wrong:
-            raise InvalidSearchError(field)
-    filters = {name: data[name] for name in Filter.__dataclass_fields__ if name in data}
-    others = {name: data[name] for name in ("k", "rerank", "digest") if name in data}
+    for name in _NAMES:
+        if name in wrong:
+            raise InvalidSearchError(name)
+    filters = {name: data[name] for name in _FILTERS if name in data}
+    others = {name: data[name] for name in _OTHERS if name in data}
     return SearchRequest(queries, filter=Filter(**filters), **others)
 
 
 def unknown_field_warnings(payload: Mapping[str, Any]) -> tuple[str, ...]:
     """Name the fields that are ignored, with the one that was probably meant; at most five (contract §4)."""
-    if payload.keys() <= _SCHEMA.fields.keys():
+    if payload.keys() <= _EMPTY.keys():
         return ()
-    known = {_squash(name): name for name in _SCHEMA.fields}
+    known = {_squash(name): name for name in _NAMES}
     warnings: list[str] = []
     for name in payload:
-        if name in _SCHEMA.fields or len(warnings) == MAX_FIELD_WARNINGS:
+        if name in _EMPTY or len(warnings) == MAX_FIELD_WARNINGS:
             continue
         shown = "".join(char for char in name if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))[:64]
         close = difflib.get_close_matches(_squash(shown), known, n=1, cutoff=0.75)
@@ -94,7 +73,7 @@ class _Strict(fields.Field[Any]):
 
 
 class _Domains(fields.Field[Any]):
-    """Take a list of hostnames; give them normalised, sorted and unique, 20 at most (§2.2)."""
+    """Take a list of hostnames; return them normalised, sorted and unique, MAX_DOMAINS at most."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> tuple[str, ...]:
         if not isinstance(value, list) or set(map(type, value)) != {str}:
@@ -102,7 +81,7 @@ class _Domains(fields.Field[Any]):
         short = len(value) <= MAX_DOMAINS and max(map(len, value)) <= MAX_HOST
         domains = (_domains_again if short else _domains)(tuple(value))
         if domains is None:
-            raise ValidationError("not up to 20 hostnames")
+            raise ValidationError("not hostnames, or too many")
         return domains
 
 
@@ -114,22 +93,28 @@ def _domains(entries: tuple[str, ...]) -> tuple[str, ...] | None:
 _domains_again = lru_cache(maxsize=128)(_domains)  # agents send the same lists with every query
 
 
-class _Score(_Strict):
-    """Take 0 or a number above 0 and up to 1."""
+class _Number(_Strict):
+    """Take a number within the field's bounds; only an integer where the field is one."""
+
+    def __init__(self, field: Field) -> None:
+        super().__init__(*_TYPES[field.type])
+        self._is_whole = field.type == "integer"
+        self._low = -math.inf if field.minimum is None else field.minimum
+        self._high = math.inf if field.maximum is None else field.maximum
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
-        number = super()._deserialize(value, attr, data, **kwargs)
-        if not 0 <= number <= 1:  # also false for an infinity; NaN never gets past the parser
-            raise ValidationError("not from 0 to 1")
-        return float(number) or 0.0  # -0.0 is 0
+        number: float = super()._deserialize(value, attr, data, **kwargs)
+        if not self._low <= number <= self._high:  # also true for NaN, which never gets past the parser
+            raise ValidationError("out of range")
+        return number if self._is_whole else float(number) or 0.0  # -0.0 is 0
 
 
 class _Choice(_Strict):
-    """Take one of some strings, exactly; give the value it stands for."""
+    """Take one of some strings, exactly; return the choice it stands for."""
 
-    def __init__(self, choices: Mapping[str, str]) -> None:
+    def __init__(self, field: Field) -> None:
         super().__init__(str)
-        self._choices = choices
+        self._choices = dict(zip(field.choices, field.choices, strict=True)) | dict(field.aliases)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         chosen = self._choices.get(super()._deserialize(value, attr, data, **kwargs))
@@ -139,62 +124,48 @@ class _Choice(_Strict):
 
 
 class _Date(_Strict):
-    """Take a real day as YYYY-MM-DD in ASCII digits; date.fromisoformat alone takes week dates too (B046)."""
+    """Take a real day as YYYY-MM-DD."""
 
     def __init__(self) -> None:
         super().__init__(str)
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
-        try:
-            if not _DATE.fullmatch(text):
-                raise ValueError
-            date.fromisoformat(text)
-        except ValueError:
-            raise ValidationError("not a day as YYYY-MM-DD") from None
+        if not is_day(text):
+            raise ValidationError("not a day as YYYY-MM-DD")
         return text
 
 
-class SearchSchema(Schema):
-    """Hold one rule a field; rules between fields are in `_conflicts`, those of queries in `_queries`."""
+class _Rules(Schema):
+    """Base class of the schema: what holds for every field."""
 
     class Meta:
         unknown = EXCLUDE
 
-    query = fields.Raw()
-    queries = fields.Raw()
-    k = _Strict(int, validate=validate.Range(1, 50))
-    rerank = _Strict(bool)
-    digest = _Strict(bool)
-    include_domains = _Domains()
-    exclude_domains = _Domains()
-    include_domains_mode = _Choice({"restrict": "restrict", "prefer": "prefer"})
-    time_range = _Choice(_TIME_RANGES)
-    start_date = _Date()
-    end_date = _Date()
-    topic = _Choice({name: name for name in ("general", "news", "finance")})
-    exact_match = _Strict(bool)
-    min_score = _Score(int, float)
-
     @pre_load
     def _omit(self, payload: Mapping[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Drop what means omitted: null everywhere, "" for a string, [] for a list (contract §4)."""
-        return {
-            name: value
-            for name, value in payload.items()
-            if not (
-                value is None
-                or (value == "" and isinstance(value, str) and name in _STRINGS)
-                or (value == [] and name in _LISTS)
-            )
-        }
+        return {name: value for name, value in payload.items() if value is not None and value != _EMPTY.get(name)}
 
     @post_load
     def _as_dict(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         return dict(data)
 
 
-_SCHEMA = SearchSchema()
+def _rule(field: Field) -> fields.Field[Any]:
+    """Return the check of one field by itself; those between fields are in `_conflicts`, of queries in `_queries`."""
+    if field.group == "query":
+        return fields.Raw()
+    if field.format == "hostname":
+        return _Domains()
+    if field.choices:
+        return _Choice(field)
+    if field.format == "date":
+        return _Date()
+    return _Strict(bool) if field.type == "boolean" else _Number(field)
+
+
+_SCHEMA = _Rules.from_dict({field.name: _rule(field) for field in FIELDS}, name="SearchSchema")()
 
 
 def _queries(data: Mapping[str, Any]) -> tuple[str, ...]:

@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 
 from sift.app import create_app
-from sift.auth import keys as keys_module
-from sift.auth.keys import KeyFile, new_key, revoke
-from sift.auth.slowdown import FREE_FAILURES, Slowdown
+from sift.auth import identify
+from sift.auth.identify import KeyFile
+from sift.auth.keys import new_key, revoke
+from sift.auth.throttle import FREE_FAILURES, Throttle
 from sift.config import Config
 from sift.errors import UnauthorizedError
 from tests.faults.callers import exchange, head, parse
@@ -175,13 +176,13 @@ def test_class_comes_from_the_key_alone(guarded: Guarded) -> None:
 def test_secrets_are_compared_in_constant_time(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
     """B208, contract §3: one compare_digest on bytes of equal length for each attempt, known or not."""
     compared: list[tuple[Any, Any]] = []
-    real = keys_module.hmac.compare_digest
+    real = identify.hmac.compare_digest
 
     def spy(one: Any, other: Any) -> bool:
         compared.append((one, other))
         return real(one, other)
 
-    monkeypatch.setattr(keys_module.hmac, "compare_digest", spy)
+    monkeypatch.setattr(identify.hmac, "compare_digest", spy)
     keys = KeyFile(guarded.keys)
     keys.check()
     assert keys.identify(f"Bearer {guarded.fleet}").name == "fleet-bot"
@@ -190,7 +191,7 @@ def test_secrets_are_compared_in_constant_time(guarded: Guarded, monkeypatch: py
             keys.identify(wrong)
     assert len(compared) == 5
     assert {(type(one), len(one), type(other), len(other)) for one, other in compared} == {(bytes, 32, bytes, 32)}
-    tree = ast.parse((ROOT / "sift/auth/keys.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "sift/auth/identify.py").read_text(encoding="utf-8"))
     plain = [node for node in ast.walk(tree) if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq)]
     compares = [ast.unparse(node) for node in plain]
     assert not [text for text in compares if "digest" in text or "secret" in text]
@@ -307,29 +308,29 @@ def test_guesses_are_slowed_and_nobody_else(vendors: Vendors, tmp_path: Path) ->
         assert {guess.result().status for guess in guesses} == {401}
 
 
-def test_slowdown_waits_by_the_address_and_forgets() -> None:
+def test_throttle_waits_by_the_address_and_forgets() -> None:
     """Contract §3: nothing at first, then doubling to a second; per address; forgotten after a minute."""
     waits: list[float] = []
     clock = [0.0]
-    slowdown = Slowdown(16, sleep=waits.append, clock=lambda: clock[0])
+    throttle = Throttle(16, sleep=waits.append, clock=lambda: clock[0])
     for _ in range(FREE_FAILURES + 6):
-        slowdown.refused("192.0.2.1")
+        throttle.refused("192.0.2.1")
     assert waits == [0.1, 0.2, 0.4, 0.8, 1.0, 1.0]
-    slowdown.refused("192.0.2.2")
+    throttle.refused("192.0.2.2")
     assert len(waits) == 6
     clock[0] = 61.0
-    slowdown.refused("192.0.2.1")
+    throttle.refused("192.0.2.1")
     assert len(waits) == 6
 
 
-def test_slowdown_bounds_what_it_remembers_and_holds() -> None:
+def test_throttle_bounds_what_it_remembers_and_holds() -> None:
     """Contract §3: a hundred thousand addresses cost a bounded memory; a small worker gives no thread away."""
     waits: list[float] = []
-    slowdown = Slowdown(8, sleep=waits.append, clock=lambda: 0.0)
+    throttle = Throttle(8, sleep=waits.append, clock=lambda: 0.0)
     for number in range(100_000):
-        slowdown.refused(f"address {number}")
-    assert len(slowdown._failures) <= 4096
-    small = Slowdown(4, sleep=waits.append, clock=lambda: 0.0)
+        throttle.refused(f"address {number}")
+    assert len(throttle._failures) <= 4096
+    small = Throttle(4, sleep=waits.append, clock=lambda: 0.0)
     for _ in range(50):
         small.refused("192.0.2.1")
     assert waits == []

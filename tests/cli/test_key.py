@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -9,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from sift.app import MAKE_A_KEY
 from sift.auth.caller import Caller
-from sift.auth.keys import KeyFile
+from sift.auth.identify import KeyFile
 
 TOKEN = re.compile(r"sift_[a-z2-7]{8}_[A-Za-z0-9_-]{43}\n")
 
@@ -123,3 +125,11 @@ def test_commands_at_once_lose_no_key(environ: dict[str, str], path: Path) -> No
     tokens = [process.communicate(timeout=60)[0].strip() for process in running]
     keys = KeyFile(path)
     assert {keys.identify(f"Bearer {token}").name for token in tokens} == set("01234567")
+
+
+def test_command_that_a_refused_start_names_makes_a_key(call: Any, path: Path) -> None:
+    """What the operator is told to type works as it stands, but for the two placeholders."""
+    name, *arguments = shlex.split(MAKE_A_KEY.replace("CLASS", "fleet"))
+    done = call(*arguments)
+    assert (name, done.returncode) == ("sift", 0)
+    KeyFile(path).check()

@@ -23,12 +23,14 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "_log.error('internal_error', extra={'fields': {'type': type(error).__name__, 'at': place}})",
         ],
     },
-    "sift/auth/keys.py": {
+    "sift/app.py": {
+        "_identify": [
+            "f'{error}; this command makes a key: {MAKE_A_KEY}'",
+        ],
+    },
+    "sift/auth/identify.py": {
         "_reread": [
             "_log.warning('the changed key file cannot be used, the keys read before stay in force')",
-        ],
-        "check": [
-            "f'{error}; this command makes a key: {MAKE_A_KEY}'",
         ],
     },
     "sift/auth/keystore.py": {
@@ -58,7 +60,7 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "f'the key file cannot be written: {error.strerror or type(error).__name__}'",
         ],
         "_usage_errors": [
-            "f\"'{error.option}'\"",
+            "f\"'{_SHOWN[error.argument]}'\"",
         ],
         "list_": [
             "say(_line(entry, now))",

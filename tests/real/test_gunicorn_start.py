@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sift.search.calls import GRACE
-from sift.search.schema import MAX_QUERIES
+from sift.search.fields import MAX_QUERIES
 from tests.real.programs import new_key
 from tests.service import ROOT, Service
 from tests.vendors import Vendors

@@ -17,7 +17,7 @@ import pytest
 
 from sift.api.body import MAX_BODY
 from sift.search.calls import GRACE
-from sift.search.schema import MAX_QUERIES
+from sift.search.fields import MAX_QUERIES
 from tests.real.programs import Nginx, free_port, readme_block
 from tests.service import Reply, Service
 from tests.vendors import Vendors

@@ -14,12 +14,12 @@ from sift.api.search import run_search
 from sift.api.services import services
 from sift.api.v2 import bp
 from sift.errors import InvalidSearchError
+from sift.search.fields import MAX_K
 from sift.search.model import SearchRequest
 from sift.search.query import clean_query
 
 DEFAULT_LIMIT = 10
 MAX_LIMIT = 100
-MAX_K = 50
 
 
 @bp.post("/search")

@@ -1,4 +1,4 @@
-"""Slowing refused attempts down, per peer address (contract §3).
+"""Slow refused attempts down, per peer address.
 
 A good key is never delayed, so the other users of a proxy are not locked out by one that guesses; and the delayed
 ones may hold only a share of the threads, so guessing in parallel cannot stop the service.
@@ -19,7 +19,7 @@ MEMORY = 60  # seconds after which an address starts anew
 PEERS = 4096
 
 
-class Slowdown:
+class Throttle:
     """Delay refusals of an address that goes on failing.
 
     threads: request threads of this worker; one in eight may be waiting here.

@@ -1,0 +1,135 @@
+"""The flags of `sift search` that set a field of the request: made from what `sift.search.fields` says of each field.
+
+A value that no request may hold is refused here, before anything is sent.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+from click.types import StringParamType
+
+from sift.search.fields import DATE_FORM, FIELDS, Field, is_day
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+# Fields whose flag is not simply their name in dashes.
+_NAMES = {
+    "include_domains": "--include-domain",
+    "exclude_domains": "--exclude-domain",
+    "include_domains_mode": "--domains-mode",
+    "query": "QUERY",
+    "queries": "--queries-file",
+}
+_NO_FLAG = {"query", "queries", "digest"}  # the first two are arguments of their own kind, the last does nothing
+_NOTES = {"min_score": " Only Tavily rates so."}
+_METAVARS = {"hostname": "HOST", "date": DATE_FORM, "integer": "N", "number": "X"}
+
+
+class Day(StringParamType):
+    """A real day as the service takes it; click's own DateTime takes 2026-9-1 too."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text; fail unless it is a day."""
+        text = super().convert(value, param, ctx)
+        return text if is_day(text) else self.fail(f"{text!r} is not a day as {DATE_FORM}.", param, ctx)
+
+
+class Word(click.Choice):  # type: ignore[type-arg] # it takes no type in older versions of click
+    """A word of a closed set; its other spellings are taken, but neither listed nor completed."""
+
+    def __init__(self, field: Field) -> None:
+        super().__init__(field.choices)
+        self._aliases = dict(field.aliases)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word; fail unless it is of the set."""
+        return str(super().convert(self._aliases.get(value, value), param, ctx))
+
+
+class Score(click.FloatRange):
+    """A number in a range. Click's own range lets NaN through, which JSON cannot hold."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number; fail unless it is one and in the range."""
+        number = super().convert(value, param, ctx)
+        return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(number) else number
+
+
+def flag(field: Field) -> str:
+    """Return the flag that sets a field; that of a boolean sets the opposite of the default."""
+    prefix = "--no-" if field.default is True else "--"
+    return _NAMES.get(field.name, prefix + field.name.replace("_", "-"))
+
+
+FLAGS = {field.name: flag(field) for field in FIELDS if field.name not in _NO_FLAG}
+
+
+def field_flags(command: Command) -> Command:
+    """Add a flag for each field that has one to a command: those that shape the list first, then the filters."""
+    settable = [field for field in FIELDS if field.name in FLAGS]
+    shown = sorted(settable, key=lambda field: field.group == "filter")
+    for field in reversed(shown):  # decorators are applied from the last to the first
+        command = click.option(FLAGS[field.name], field.name, **_settings(field))(command)
+    return command
+
+
+def takes(name: str) -> str:
+    """Return what a field takes and what else must hold, in the command's words."""
+    field = next(each for each in FIELDS if each.name == name)
+    return "; ".join(filter(None, (_value(field), _with_flags(field.rule))))
+
+
+def _settings(field: Field) -> dict[str, Any]:
+    settings: dict[str, Any] = {"help": _help(field)}
+    if field.type == "boolean":
+        return settings | {"flag_value": not field.default, "type": bool, "default": None}
+    settings |= {"type": _type(field), "multiple": field.type == "array"}
+    if not field.choices:
+        settings["metavar"] = _METAVARS[field.format or field.type]
+    if field.default:  # said, not sent: it is the service's
+        settings["show_default"] = str(field.default)
+    return settings
+
+
+def _type(field: Field) -> click.ParamType[Any]:
+    if field.choices:
+        return Word(field)
+    if field.type == "integer":
+        return click.IntRange(field.minimum, field.maximum)
+    if field.type == "number":
+        return Score(field.minimum, field.maximum)
+    return Day() if field.format == "date" else click.STRING
+
+
+def _help(field: Field) -> str:
+    sentence = _with_flags(field.sentence)
+    if field.default is True:
+        sentence = f"Do not {sentence[0].lower()}{sentence[1:]}"
+    if field.type == "array":
+        sentence += f" Repeatable, {field.max_items} at most."
+    return sentence + _NOTES.get(field.name, "")
+
+
+def _value(field: Field) -> str:
+    if field.type == "boolean":
+        return "no value"
+    if field.choices:
+        *most, last = field.choices
+        return f"{', '.join(most)} or {last}"
+    if field.format == "hostname":
+        return f"a host name such as openai.com, at most {field.max_items}"
+    if field.format == "date":
+        return DATE_FORM
+    kind = "a whole number" if field.type == "integer" else "a number"
+    return f"{kind} from {field.minimum} to {field.maximum}"
+
+
+def _with_flags(text: str) -> str:
+    """Put flags in the place of the fields' names."""
+    flags = {field.name: flag(field) for field in FIELDS}
+    return re.sub(r"`(\w+)`", lambda match: flags[match[1]], text)

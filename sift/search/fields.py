@@ -1,0 +1,162 @@
+"""What `POST /v1/search` takes: each field described once, as data.
+
+The validation and the command's flags are made from this; the documents are checked against it. The command loads it
+for every `--help`, so it imports nothing that is slow to load.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal
+
+MAX_QUERIES = 4
+MAX_QUERY = 1500
+"""Code points of one query, after the cut of white space."""
+MAX_DOMAINS = 20
+MAX_HOST = 254  # characters, a final dot included
+MAX_K = 50
+
+DATE_FORM = "YYYY-MM-DD"
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Describe one field, with all that a JSON Schema of it needs.
+
+    type: JSON's word. An array is one of strings, which format, min_length and max_length then describe.
+    text: what it is for, a sentence without its full stop. Other fields' names stand in backticks, so that a flag can
+    take their place; a boolean's text is a command, so that "Do not" can go before it.
+    rule: what else must hold, the other fields of the request considered; "" for nothing.
+    group: `query` is asked, `filter` chooses among the hits, `answer` shapes the list.
+    default: the value that leaving the field out means; None when there is no such value.
+    minimum, maximum: of a number, both allowed. min_length, max_length: code points.
+    choices: the values of a closed set. aliases: other spellings of a choice, each with the choice it stands for.
+    """
+
+    name: str
+    type: Literal["string", "integer", "number", "boolean", "array"]
+    text: str
+    rule: str = ""
+    group: Literal["query", "filter", "answer"] = "filter"
+    default: Any = None
+    minimum: int | None = None
+    maximum: int | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    min_items: int | None = None
+    max_items: int | None = None
+    choices: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
+    format: Literal["", "date", "hostname"] = ""
+
+    @property
+    def sentence(self) -> str:
+        """Return the text and the rule as one sentence."""
+        return f"{self.text}; {self.rule}." if self.rule else f"{self.text}."
+
+
+# In the order in which a wrong field is named when several are.
+FIELDS = (
+    Field(
+        "query",
+        "string",
+        "What to search for",
+        group="query",
+        min_length=1,
+        max_length=MAX_QUERY,
+    ),
+    Field(
+        "queries",
+        "array",
+        "Several queries, whose hits become one list",
+        rule="in place of `query`",
+        group="query",
+        min_length=1,
+        max_length=MAX_QUERY,
+        min_items=1,
+        max_items=MAX_QUERIES,
+    ),
+    Field(
+        "include_domains",
+        "array",
+        "Keep only the hits on these hosts and their subdomains",
+        default=(),
+        max_length=MAX_HOST,
+        max_items=MAX_DOMAINS,
+        format="hostname",
+    ),
+    Field(
+        "exclude_domains",
+        "array",
+        "Drop the hits on these hosts and their subdomains",
+        default=(),
+        max_length=MAX_HOST,
+        max_items=MAX_DOMAINS,
+        format="hostname",
+    ),
+    Field(
+        "include_domains_mode",
+        "string",
+        "How strict `include_domains` is",
+        rule="only with `include_domains`",
+        default="restrict",
+        choices=("restrict", "prefer"),
+    ),
+    Field(
+        "time_range",
+        "string",
+        "How old a page may be",
+        rule="not with `start_date` or `end_date`",
+        choices=("day", "week", "month", "year"),
+        aliases=(("d", "day"), ("w", "week"), ("m", "month"), ("y", "year")),
+    ),
+    Field("start_date", "string", "The first day a page may be of", rule="not with `time_range`", format="date"),
+    Field(
+        "end_date",
+        "string",
+        "The last day a page may be of",
+        rule="not before `start_date`, and not with `time_range`",
+        format="date",
+    ),
+    Field(
+        "topic", "string", "What kind of page to look for", default="general", choices=("general", "news", "finance")
+    ),
+    Field(
+        "min_score",
+        "number",
+        "Drop the hits that their own source rates lower, where it rates on this scale; all others stay",
+        default=0,
+        minimum=0,
+        maximum=1,
+    ),
+    Field(
+        "exact_match",
+        "boolean",
+        "Demand the quoted phrase of the query",
+        rule='every query needs a "quoted phrase", and no odd quote',
+        default=False,
+    ),
+    Field("k", "integer", "How many hits to return", group="answer", default=8, minimum=1, maximum=MAX_K),
+    Field(
+        "rerank",
+        "boolean",
+        "Rank the hits of all sources in one list",
+        group="answer",
+        default=True,
+    ),
+    Field("digest", "boolean", "Add a warning, and change nothing else", group="answer", default=False),
+)
+
+
+def is_day(text: str) -> bool:
+    """Return whether a text is a real day as YYYY-MM-DD in ASCII digits."""
+    if not _DATE.fullmatch(text):  # date.fromisoformat alone takes week dates too
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sift.auth.caller import Caller
+from sift.auth.identify import KeyFile
+from sift.errors import ConfigError, UnauthorizedError
+from tests.auth.keyfiles import ENTRY, NOW, SECRET, TOKEN, put
+
+
+@pytest.fixture
+def key_file(path: Path) -> Callable[..., KeyFile]:
+    """Give a checked key file holding the one good key, changed by keywords."""
+
+    def make(**changes: Any) -> KeyFile:
+        put(path, [ENTRY | changes])
+        return KeyFile(path, now=lambda: NOW, look_every=0)
+
+    return make
+
+
+def is_known(keys: KeyFile, authorization: str | None) -> bool:
+    try:
+        keys.identify(authorization)
+    except UnauthorizedError:
+        return False
+    return True
+
+
+# --- who calls -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("header", [f"Bearer {TOKEN}", f"bearer {TOKEN}", f"BEARER   {TOKEN}", f"bEaReR\t {TOKEN} "])
+def test_good_key_gives_its_caller(key_file: Any, header: str) -> None:
+    """B205, B206: the scheme's case and the blanks behind it do not count; name and class are the key's."""
+    assert key_file().identify(header) == Caller("bot", "restricted")
+    assert key_file(**{"class": "fleet"}).identify(header) == Caller("bot", "fleet")
+
+
+BAD_HEADERS = {
+    "none": None,
+    "empty": "",
+    "scheme alone": "Bearer",
+    "blank": "Bearer  ",
+    "basic": f"Basic {TOKEN}",
+    "no blank": f"Bearer{TOKEN}",
+    "token alone": TOKEN,
+    "two tokens": f"Bearer {TOKEN} {TOKEN}",
+    "upper case": f"Bearer {TOKEN.upper()}",
+    "prefix case": f"Bearer Sift{TOKEN[4:]}",
+    "id case": f"Bearer sift_ABCDEFGH_{SECRET}",
+    "unknown id": f"Bearer sift_hgfedcba_{SECRET}",
+    "wrong secret": f"Bearer sift_abcdefgh_{'t' * 43}",
+    "short secret": f"Bearer {TOKEN[:-1]}",
+    "long secret": f"Bearer {TOKEN}s",
+    "no secret": "Bearer sift_abcdefgh_",
+    "no parts": "Bearer sift",
+    "hash as secret": f"Bearer sift_abcdefgh_{ENTRY['sha256'][:43]}",
+    "latin-1": "Bearer caf\xe9",
+    "latin-1 secret": f"Bearer {TOKEN[:-1]}\xe9",
+    "full-width": "Bearer \uff53ift_abcdefgh_" + SECRET,
+    "surrogate": f"Bearer {TOKEN[:-1]}\udcff",
+    "no-break blank": f"Bearer\xa0{TOKEN}",
+    "line feed": f"Bearer {TOKEN}\n",
+    "nul": f"Bearer {TOKEN}\0",
+}
+
+
+@pytest.mark.parametrize("header", BAD_HEADERS.values(), ids=BAD_HEADERS)
+def test_anything_else_is_refused_alike(key_file: Any, header: str | None) -> None:
+    """B180, B200, B202, B204, B206: every other header is the same refusal, which says nothing of the header."""
+    with pytest.raises(UnauthorizedError) as refusal:
+        key_file().identify(header)
+    assert str(refusal.value) == "unauthorized"
+
+
+def test_expired_and_disabled_are_refused(key_file: Any) -> None:
+    """Contract §3: a key ends at the second it names; a disabled one never opens."""
+    assert is_known(key_file(expires="2026-09-29T12:00:01Z"), f"Bearer {TOKEN}")
+    assert not is_known(key_file(expires="2026-09-29T12:00:00Z"), f"Bearer {TOKEN}")
+    assert is_known(key_file(disabled=False), f"Bearer {TOKEN}")
+    assert not is_known(key_file(disabled=True), f"Bearer {TOKEN}")
+
+
+def test_keys_may_share_a_name(path: Path) -> None:
+    """Contract §3: two ids under one name are how a key is rotated."""
+    put(path, [ENTRY, ENTRY | {"id": "ABCDEFG7", "class": "fleet"}])
+    keys = KeyFile(path, now=lambda: NOW, look_every=0)
+    assert keys.identify(f"Bearer {TOKEN}") == ("bot", "restricted")
+    assert keys.identify(f"Bearer sift_ABCDEFG7_{SECRET}") == ("bot", "fleet")
+
+
+# --- the start -----------------------------------------------------------------------------------------------------
+
+MALFORMED = {
+    "empty": b"",
+    "blank": b"  \n",
+    "text": b"sift_secret",
+    "object": {},
+    "string": "sift_secret",
+    "null": None,
+    "entry no object": ["sift_secret"],
+    "latin-1": '[{"name": "\xfc"}]'.encode("latin-1"),
+    "utf-16": json.dumps([ENTRY]).encode("utf-16"),
+    "cut": json.dumps([ENTRY]).encode()[:-1],
+    "two documents": json.dumps([ENTRY]).encode() * 2,
+    "deep": b"[" * 100_000,
+    "long number": b"[" + b"1" * 5000 + b"]",
+    "same id twice": [ENTRY, ENTRY | {"name": "other"}],
+    "unknown field": [ENTRY | {"expire": "2026-01-01T00:00:00Z"}],
+    "good and bad": [ENTRY, {}],
+    **{f"no {name}": [{key: value for key, value in ENTRY.items() if key != name}] for name in ENTRY},
+    "id short": [ENTRY | {"id": "abc"}],
+    "id letters": [ENTRY | {"id": "abcdefg1"}],
+    "id line": [ENTRY | {"id": "abcdefgh\n"}],
+    "id number": [ENTRY | {"id": 12345678}],
+    "name empty": [ENTRY | {"name": ""}],
+    "name long": [ENTRY | {"name": "n" * 65}],
+    "name control": [ENTRY | {"name": "a\x1b[31m"}],
+    "name list": [ENTRY | {"name": ["bot"]}],
+    "class unknown": [ENTRY | {"class": "admin"}],
+    "class case": [ENTRY | {"class": "Fleet"}],
+    "class list": [ENTRY | {"class": ["fleet"]}],
+    "hash short": [ENTRY | {"sha256": "ab"}],
+    "hash upper": [ENTRY | {"sha256": ENTRY["sha256"].upper()}],
+    "hash empty": [ENTRY | {"sha256": ""}],
+    "created date": [ENTRY | {"created": "2026-09-01"}],
+    "created zone": [ENTRY | {"created": "2026-09-01T00:00:00+00:00"}],
+    "created day": [ENTRY | {"created": "2026-02-30T00:00:00Z"}],
+    "created digits": [ENTRY | {"created": "２０２６-09-01T00:00:00Z"}],
+    "expires null": [ENTRY | {"expires": None}],
+    "expires empty": [ENTRY | {"expires": ""}],
+    "expires span": [ENTRY | {"expires": "90d"}],
+    "expires local": [ENTRY | {"expires": "2027-09-01T00:00:00"}],
+    "disabled text": [ENTRY | {"disabled": "false"}],
+    "disabled number": [ENTRY | {"disabled": 0}],
+}
+UNUSABLE = {
+    "none": [],
+    "expired": [ENTRY | {"expires": "2026-09-29T12:00:00Z"}],
+    "disabled": [ENTRY | {"disabled": True}],
+    "both": [ENTRY | {"disabled": True}, ENTRY | {"id": "hgfedcba", "expires": "2026-01-01T00:00:00Z"}],
+}
+
+
+@pytest.mark.parametrize("content", (MALFORMED | UNUSABLE).values(), ids=MALFORMED | UNUSABLE)
+def test_unfit_file_stops_the_start(path: Path, content: object) -> None:
+    """B202, B204, contract §2: fails closed, in one line that shows nothing of the file."""
+    put(path, content)
+    with pytest.raises(ConfigError) as refusal:
+        KeyFile(path, now=lambda: NOW, look_every=0).check()
+    text = str(refusal.value)
+    assert text.startswith("SIFT_KEYS_FILE")
+    assert "\n" not in text
+    assert "sift_secret" not in text
+    assert ENTRY["sha256"][:8] not in text
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601, 0o700, 0o666, 0o4600])
+def test_wide_mode_stops_the_start(path: Path, mode: int) -> None:
+    """Contract §3: anything wider than 0600 stops the start."""
+    put(path, [ENTRY], mode)
+    with pytest.raises(ConfigError, match=f"mode {mode:04o}"):
+        KeyFile(path, now=lambda: NOW, look_every=0).check()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400])
+def test_private_file_starts(path: Path, mode: int) -> None:
+    """Contract §3: 0600 and narrower are fine, and so is a byte order mark."""
+    put(path, b"\xef\xbb\xbf" + json.dumps([ENTRY]).encode(), mode)
+    keys = KeyFile(path, now=lambda: NOW, look_every=0)
+    keys.check()
+    assert is_known(keys, f"Bearer {TOKEN}")
+
+
+def test_what_is_no_file_stops_the_start(tmp_path: Path) -> None:
+    """Contract §2: absent, a directory, a pipe, below a file, a dangling link: refused, and never waited for."""
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to("nowhere")
+    for name in ("absent", ".", "pipe", "file/keys.json", "link", "new\nline"):
+        with pytest.raises(ConfigError, match=r"\ASIFT_KEYS_FILE.*\Z"):
+            KeyFile(tmp_path / name).check()
+
+
+# --- while it runs -------------------------------------------------------------------------------------------------
+
+
+def test_changed_file_is_followed(key_file: Any, path: Path) -> None:
+    """Contract §3: new, disabled and removed keys count from the next request on; no usable key means 401 for all."""
+    keys = key_file()
+    keys.check()
+    other = ENTRY | {"id": "hgfedcba", "name": "other"}
+    assert not is_known(keys, f"Bearer sift_hgfedcba_{SECRET}")
+    put(path, [ENTRY, other])
+    assert keys.identify(f"Bearer sift_hgfedcba_{SECRET}").name == "other"
+    put(path, [ENTRY | {"disabled": True}, other])
+    assert not is_known(keys, f"Bearer {TOKEN}")
+    put(path, [])
+    assert not is_known(keys, f"Bearer sift_hgfedcba_{SECRET}")
+
+
+def test_same_size_and_time_still_counts_as_changed(key_file: Any, path: Path) -> None:
+    """Contract §3: a replacement with the old one's time and size is another file all the same."""
+    keys = key_file()
+    assert is_known(keys, f"Bearer {TOKEN}")
+    before = path.stat()
+    put(path, [ENTRY | {"id": "hgfedcba"}])
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert not is_known(keys, f"Bearer {TOKEN}")
+
+
+BREAKS: dict[str, Callable[[Path], object]] = {
+    "malformed": lambda path: put(path, b"sift_secret"),
+    "wrong shape": lambda path: put(path, [ENTRY, {"id": "sift_secret"}]),
+    "wide": lambda path: put(path, [], 0o644),
+    "chmod": lambda path: path.chmod(0o604),
+    "vanished": Path.unlink,
+    "directory": lambda path: (path.unlink(), path.mkdir()),
+}
+
+
+@pytest.mark.parametrize("damage", BREAKS.values(), ids=BREAKS)
+def test_broken_change_keeps_the_old_keys_and_warns_once(
+    key_file: Any, path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], object]
+) -> None:
+    """Contract §3: a broken new file keeps the old keys; one warning a change, without path and content (B180)."""
+    caplog.set_level(logging.DEBUG)
+    keys = key_file()
+    keys.check()
+    damage(path)
+    for _ in range(3):
+        assert is_known(keys, f"Bearer {TOKEN}")
+        assert not is_known(keys, "Bearer sift_hgfedcba_" + "s" * 43)
+    assert [(record.name, record.levelname) for record in caplog.records] == [("sift.auth", "WARNING")]
+    text = caplog.records[0].getMessage()
+    assert "sift_secret" not in text
+    assert "keys.json" not in text
+
+
+def test_repaired_file_is_followed_again(key_file: Any, path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Contract §3: after a bad change the next good one counts, a mere chmod too."""
+    keys = key_file()
+    keys.check()
+    put(path, [ENTRY | {"name": "renamed"}], 0o644)
+    assert keys.identify(f"Bearer {TOKEN}").name == "bot"
+    path.chmod(0o600)
+    assert keys.identify(f"Bearer {TOKEN}").name == "renamed"
+    put(path, b"broken")
+    assert keys.identify(f"Bearer {TOKEN}").name == "renamed"
+    assert len(caplog.records) == 2
+
+
+def test_unchecked_broken_file_opens_for_nobody(path: Path) -> None:
+    """B204: without any readable file there is no caller."""
+    assert not is_known(KeyFile(path), f"Bearer {TOKEN}")
+
+
+def test_many_threads_and_a_changing_file_agree(path: Path) -> None:
+    """Contract §3: requests that meet a change see the old keys or the new ones, never neither."""
+    put(path, [ENTRY])
+    keys = KeyFile(path, now=lambda: NOW, look_every=0)
+    keys.check()
+    refused: list[str] = []
+    over = threading.Event()
+
+    def ask() -> None:
+        while not over.is_set():
+            if not is_known(keys, f"Bearer {TOKEN}"):
+                refused.append("refused")
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for number in range(200):
+        put(path, b"broken" if number % 3 == 2 else [ENTRY | {"name": str(number)}])
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert refused == []

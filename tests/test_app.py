@@ -1,0 +1,27 @@
+"""The wiring: what the start refuses, and in which words."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sift.app import MAKE_A_KEY, create_app
+from sift.config import Config
+from sift.errors import ConfigError
+from tests.auth.keyfiles import ENTRY, put
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", [], [ENTRY | {"disabled": True}]], ids=["absent", "malformed", "no key", "no usable key"]
+)
+def test_start_without_a_usable_key_names_the_command_that_makes_one(tmp_path: Path, content: object) -> None:
+    """Contract §2: the operator learns in one line which file it is, and what to do."""
+    path = tmp_path / "keys.json"
+    if content is not None:
+        put(path, content)
+    environ = {"SIFT_KEYS_FILE": str(path), "SIFT_STATE_DIR": str(tmp_path), "SIFT_DEMO": "on"}
+    with pytest.raises(ConfigError) as refusal:
+        create_app(Config.from_env(environ))
+    assert re.fullmatch(rf"SIFT_KEYS_FILE: .*; this command makes a key: {re.escape(MAKE_A_KEY)}", str(refusal.value))
