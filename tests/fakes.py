@@ -253,7 +253,7 @@ def services_of(
         identify=identify,
         refused=lambda peer: None,
         log=JsonLog("debug", write=(lines if lines is not None else []).append),
-        spent=lambda: (0, 0),
+        credits=dict,
         since="2026-09-29T12:00:00Z",
         notices=notices,
     )

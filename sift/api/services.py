@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from flask import current_app
 
@@ -13,22 +13,34 @@ from sift.auth.caller import Caller
 from sift.search.engine import Engine
 
 
+class Credits(NamedTuple):
+    """Hold what a capped source may cost in the current day.
+
+    used: None when the ledger cannot be read. resets_at: the end of the day, in ISO 8601 with `Z`.
+    """
+
+    used: int | None
+    limit: int
+    resets_at: str
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """Hold the parts that `create_app` wires.
 
     identify: from an Authorization header to the caller; raises UnauthorizedError.
     refused: called with the peer's address for each refused attempt.
-    spent: from nothing to (credits used, credits left) of the capped source; None where that is unknown.
-    notices: warnings that every answer carries.
+    credits: from nothing to the credits of every capped source, by its name.
+    demo: whether the bundled demo sources answer. notices: warnings that every answer carries.
     """
 
     engine: Engine
     identify: Callable[[str | None], Caller]
     refused: Callable[[str], None]
     log: JsonLog
-    spent: Callable[[], tuple[int | None, int | None]]
+    credits: Callable[[], Mapping[str, Credits]]
     since: str
+    demo: bool = False
     notices: tuple[str, ...] = ()
 
 
