@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
     "gunicorn_conf": EVERYTHING,
+    "run_conf": frozenset({"config", "gunicorn_conf"}),
 }
 FLASK = {"api", "app"}
 REQUESTS = {"sift.sources.http", "sift.client"}

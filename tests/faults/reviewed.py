@@ -140,6 +140,11 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "super().warning(msg, *args, **kwargs)",
         ],
     },
+    "sift/run_conf.py": {
+        "on_starting": [
+            "print(welcome(settings, host, port), flush=True)",
+        ],
+    },
     "sift/search/engine.py": {
         "_fetch": [
             "_log.error('source_error', extra={'fields': {'source': name, 'type': type(error).__name__, 'at': place}})",
