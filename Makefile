@@ -13,26 +13,11 @@ SETUP = setup.cfg pyproject.toml sift/__init__.py
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-# Loopback only. Without a source in the environment the demo sources are on; authentication is off unless SIFT_AUTH
-# is set. `exec`, so that Ctrl-C and signals reach gunicorn itself.
+# Loopback only. Unless the environment says otherwise authentication is off, and without a source the demo is on.
+# `exec`, so that Ctrl-C and signals reach gunicorn itself.
 run: $(VENV)/installed  ## serve on 127.0.0.1:8787
-	@export SIFT_AUTH="$${SIFT_AUTH:-off}"; \
-	found=""; \
-	[ -z "$${SIFT_SEARXNG_URL:-}" ] || found="$$found searxng"; \
-	[ -z "$${SIFT_BRAVE_API_KEY:-}" ] || found="$$found brave_llm"; \
-	[ -z "$${SIFT_TAVILY_API_KEY:-}" ] || found="$$found tavily"; \
-	[ -n "$$found" ] || export SIFT_DEMO="$${SIFT_DEMO:-on}"; \
-	case "$${SIFT_DEMO:-off}" in \
-		[Oo][Nn]) found="demo sources (Python's documentation; set SIFT_SEARXNG_URL to search the web)" ;; \
-		*) found="sources:$${found:- none}" ;; \
-	esac; \
-	case "$$SIFT_AUTH" in \
-		[Oo][Ff][Ff]) auth="authentication off"; header="" ;; \
-		*) auth="authentication by key"; header=" -H \"Authorization: Bearer \$$SIFT_TOKEN\"" ;; \
-	esac; \
-	echo "Starting Sift on http://127.0.0.1:$(PORT), this machine only; $$auth; $$found."; \
-	echo "Try: curl -s localhost:$(PORT)/v1/search$$header -d '{\"query\": \"context manager\"}'"; \
-	exec $(BIN)/python -m gunicorn -c python:sift.gunicorn_conf -b 127.0.0.1:$(PORT) wsgi:app
+	@export SIFT_AUTH="$${SIFT_AUTH:-off}" SIFT_DEMO="$${SIFT_DEMO:-auto}"; \
+	exec $(BIN)/python -m gunicorn -c python:sift.run_conf -b 127.0.0.1:$(PORT) wsgi:app
 
 test: $(VENV)/installed-test  ## run all tests
 	$(BIN)/python -m pytest

@@ -11,7 +11,7 @@ from flask import Flask
 
 from sift import demo, log
 from sift.api import errors, guard, health, v1, v2
-from sift.api.services import Services
+from sift.api.services import Credits, Services
 from sift.api.v1.cached import CachedSearch
 from sift.auth.caller import LOCAL, Caller
 from sift.auth.identify import KeyFile
@@ -22,14 +22,14 @@ from sift.observe import CacheTally
 from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.protocols import LedgerError, Source
-from sift.sources import build_source
+from sift.sources import DECLARED, VENDORS, build_source
 from sift.sources.lazy import LazySource
 from sift.store.cache import MemoryCache
 from sift.store.ledger import SqliteLedger
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
 MAKE_A_KEY = "sift key new --name NAME --class CLASS"
-_DEMO_PATHS = {"searxng": "", "brave_llm": "/res/v1/llm/context", "tavily": "/tavily/search"}
+_MODULES = {vendor.settings.name: module for module, vendor in VENDORS.items()}
 
 
 def create_app(config: Config | None = None, services: Services | None = None) -> Flask:
@@ -38,7 +38,7 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     Raises ConfigError when a setting is wrong or no key is usable.
     """
     if services is None:
-        services = build_services(config or Config.from_env(os.environ))
+        services = build_services(config or Config.from_env(os.environ, DECLARED))
     log.install(services.log)
     app = Flask("sift", static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # it would answer without a key
@@ -55,13 +55,15 @@ def create_app(config: Config | None = None, services: Services | None = None) -
 def build_services(config: Config) -> Services:
     """Make the parts from settings. Raises ConfigError."""
     make = _demo_source if config.demo else build_source
-    caps = {source.name: source.daily_cap for source in config.sources if source.daily_cap is not None}
+    # A vendor without a stand-in is no demo source: it must not be asked itself.
+    sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
+    caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None}
     # Demo credits are not paid, so they are counted apart.
     ledger = SqliteLedger(config.state_dir / ("demo.sqlite3" if config.demo else "ledger.sqlite3"), caps)
     cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
     tally = CacheTally()
     calls = Calls(
-        [make(source, config.threads) for source in config.sources],
+        [make(source, config.threads) for source in sources],
         ledger,
         threads=config.threads,
         breaker_failures=config.breaker_failures,
@@ -74,17 +76,20 @@ def build_services(config: Config) -> Services:
         refused=Throttle(config.threads).refused,
         log=log.JsonLog(config.log_level),
         cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
-        spent=lambda: _spent(ledger, caps),
+        credits=lambda: {name: _credits(ledger, name, cap) for name, cap in caps.items()},
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        demo=config.demo,
         notices=(DEMO_NOTICE,) if config.demo else (),
     )
 
 
 def _demo_source(settings: SourceConfig, calls: int) -> Source:
-    """Point a vendor's own source at the bundled server, so that the whole path is real (contract §10)."""
+    """Point a vendor's own source at the bundled server, so that the whole path is real."""
+    module = _MODULES[settings.name]
 
     def make() -> Source:
-        return build_source(replace(settings, url=demo.start() + _DEMO_PATHS[settings.name], key="demo"), calls)
+        url = demo.start(module).removesuffix(VENDORS[module].settings.appends)
+        return build_source(replace(settings, url=url, key="demo"), calls)
 
     return LazySource(settings.name, settings.timeout, reranked=settings.rerank, make=make)
 
@@ -100,12 +105,9 @@ def _identify(config: Config) -> Callable[[str | None], Caller]:
     return keys.identify
 
 
-def _spent(ledger: SqliteLedger, caps: dict[str, int]) -> tuple[int | None, int | None]:
-    """Give the credits used and left today of the one capped source; unknown ones as None."""
-    for name, cap in caps.items():
-        try:
-            used = ledger.spent(name)
-        except LedgerError:
-            return None, None
-        return used, max(0, cap - used)
-    return 0, 0
+def _credits(ledger: SqliteLedger, name: str, cap: int) -> Credits:
+    try:
+        used: int | None = ledger.spent(name)
+    except LedgerError:
+        used = None
+    return Credits(used, cap, ledger.resets_at())

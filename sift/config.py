@@ -1,9 +1,9 @@
-"""Every setting of Sift, read once from the environment into one frozen record (contract §2)."""
+"""Every setting of Sift, read once from the environment into one frozen record. No vendor is named here."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -21,16 +21,6 @@ class Setting(NamedTuple):
 
 
 SETTINGS = (
-    Setting("SIFT_SEARXNG_URL", "", "base URL of a SearXNG instance; unset = source off"),
-    Setting("SIFT_BRAVE_API_KEY", "", "Brave subscription token; unset = source off"),
-    Setting("SIFT_BRAVE_URL", "https://api.search.brave.com/res/v1/llm/context", "whole URL of Brave's endpoint"),
-    Setting("SIFT_TAVILY_API_KEY", "", "Tavily key; unset = source off"),
-    Setting("SIFT_TAVILY_URL", "https://api.tavily.com/search", "whole URL of Tavily's endpoint"),
-    Setting("SIFT_TAVILY_DAILY_CAP", "30", "Tavily credits a UTC day; 0 = never call"),
-    Setting("SIFT_TAVILY_RERANK", "true", "false = Tavily's list keeps its own scores, outside the RRF sum"),
-    Setting("SIFT_SEARXNG_TIMEOUT", "8", "seconds of wall time for one call, 0.1-10"),
-    Setting("SIFT_BRAVE_TIMEOUT", "8", "seconds of wall time for one call, 0.1-10"),
-    Setting("SIFT_TAVILY_TIMEOUT", "8", "seconds of wall time for one call, 0.1-10"),
     Setting("SIFT_CACHE_TTL", "3600", "seconds an answer is kept; 0 = no cache"),
     Setting("SIFT_CACHE_ENTRIES", "2048", "answers kept at most, per worker"),
     Setting(
@@ -38,15 +28,67 @@ SETTINGS = (
     ),
     Setting("SIFT_KEYS_FILE", "", "the callers' keys; unset = keys.json in the state directory"),
     Setting("SIFT_AUTH", "keys", "keys or off; off = every caller is local, class fleet"),
-    Setting("SIFT_DEMO", "off", "on = the bundled demo sources and no others"),
+    Setting(
+        "SIFT_DEMO", "off", "on = the bundled demo sources and no others; auto = on when no source is set; off = never"
+    ),
     Setting("SIFT_THREADS", "64", "requests one worker answers at a time"),
     Setting("SIFT_CPU_AFFINITY", "auto", "auto = each worker keeps to a CPU of its own; off = the kernel chooses"),
     Setting("SIFT_BREAKER_FAILURES", "5", "failures in a row after which a source is skipped; 0 = never skip"),
     Setting("SIFT_BREAKER_SECONDS", "30", "seconds it is then skipped"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
-_DEFAULTS = {setting.name: setting.default for setting in SETTINGS}
+"""The settings of the service; those of the sources are declared by the vendors."""
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+@dataclass(frozen=True, slots=True)
+class VendorSettings:
+    """Declare the settings of one vendor's source, from which its variables, defaults and their help follow.
+
+    name: the source's, in answers, notes and the ledger. prefix: its variables', `SIFT_` and the vendor in capitals.
+    title: the vendor's, in sentences. url: the default; "" when there is none, and the variable switches the source on.
+    appends: the path that the source puts after the URL, which is then a base URL; "" when the URL is whole.
+    key: what the key is called; "" when none is needed, otherwise its variable switches the source on.
+    daily_cap: the default number of credits a UTC day; None when calls are not counted.
+    rerank_is_optional: whether the list may keep its own scores and stay out of the RRF sum.
+    """
+
+    name: str
+    prefix: str
+    title: str
+    url: str = ""
+    appends: str = ""
+    key: str = ""
+    daily_cap: int | None = None
+    rerank_is_optional: bool = False
+
+    def variable(self, suffix: str) -> str:
+        """Return the name of the variable that ends in `suffix`, such as `URL`."""
+        return f"{self.prefix}_{suffix}"
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Return the variables without which the source is off."""
+        needed = {"URL": not self.url, "API_KEY": bool(self.key)}
+        return tuple(self.variable(suffix) for suffix, is_needed in needed.items() if is_needed)
+
+    def settings(self) -> Iterator[Setting]:
+        """Return the variables of the source, those that switch it on first."""
+        off = "; unset = source off"
+        if self.key:
+            yield Setting(self.variable("API_KEY"), "", self.key + off)
+        url = f"base URL of a {self.title} instance; {self.appends} is added"
+        if not self.appends:
+            url = f"whole URL of {self.title}'s endpoint"
+        yield Setting(self.variable("URL"), self.url, url if self.url else url + off)
+        if self.daily_cap is not None:
+            yield Setting(
+                self.variable("DAILY_CAP"), f"{self.daily_cap}", f"{self.title} credits a UTC day; 0 = never call"
+            )
+        if self.rerank_is_optional:
+            kept = f"false = {self.title}'s list keeps its own scores, outside the RRF sum"
+            yield Setting(self.variable("RERANK"), "true", kept)
+        yield Setting(self.variable("TIMEOUT"), "8", "seconds of wall time for one call, 0.1-10")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +107,7 @@ class SourceConfig:
 class Config:
     """Hold all settings of the service.
 
-    sources: the enabled ones, in the order answers name them; with `demo` all, whatever is set.
+    sources: the enabled ones, in the order answers name them; with `demo` all that are declared, whatever is set.
     """
 
     sources: tuple[SourceConfig, ...]
@@ -82,12 +124,18 @@ class Config:
     log_level: str = "info"
 
     @classmethod
-    def from_env(cls, environ: Mapping[str, str]) -> Config:
-        """Read the settings. Raises ConfigError naming the variable that is wrong."""
-        read = _Reader(environ)
-        is_demo = read.choice("SIFT_DEMO", ("on", "off")) == "on"
+    def from_env(cls, environ: Mapping[str, str], declared: Sequence[VendorSettings]) -> Config:
+        """Read the settings of the service and of the declared vendors, which are in the order of answers.
+
+        Raises ConfigError naming the variable that is wrong.
+        """
+        read = _Reader(environ, all_settings(declared))
+        demo = read.choice("SIFT_DEMO", ("on", "auto", "off"))
+        sources = [_source(read, each) for each in declared]  # all are read, so that each bad value is named
+        chosen = [source for source, each in zip(sources, declared, strict=True) if _is_on(source, each)]
+        is_demo = demo == "on" or (demo == "auto" and not chosen)
         config = cls(
-            sources=tuple(source for source, is_set in _sources(read) if is_set or is_demo),
+            sources=tuple(sources if is_demo else chosen),
             state_dir=state_dir(environ),
             keys_file=keys_file(environ),
             auth=read.choice("SIFT_AUTH", ("keys", "off")) == "keys",
@@ -101,10 +149,14 @@ class Config:
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:
-            raise ConfigError(
-                "no source is set: set SIFT_SEARXNG_URL, SIFT_BRAVE_API_KEY or SIFT_TAVILY_API_KEY (or SIFT_DEMO=on)"
-            )
+            switches = _listed(" and ".join(each.switches) for each in declared)
+            raise ConfigError(f"no source is set: set {switches} (or SIFT_DEMO=on)")
         return config
+
+
+def all_settings(declared: Iterable[VendorSettings]) -> tuple[Setting, ...]:
+    """Return every setting: those of the vendors, then those of the service. The README's table has the same order."""
+    return tuple(setting for each in declared for setting in each.settings()) + SETTINGS
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
@@ -126,34 +178,38 @@ def keys_file(environ: Mapping[str, str]) -> Path:
     return Path(chosen) if chosen else state_dir(environ) / "keys.json"
 
 
-def _sources(read: _Reader) -> tuple[tuple[SourceConfig, bool], ...]:
-    """Read each source's settings, and whether it is switched on; all are read, so each bad one is named."""
-    searxng = SourceConfig("searxng", read.base_url("SIFT_SEARXNG_URL"), timeout=read.timeout("SIFT_SEARXNG_TIMEOUT"))
-    brave = SourceConfig(
-        "brave_llm",
-        read.url("SIFT_BRAVE_URL"),
-        read.secret("SIFT_BRAVE_API_KEY"),
-        read.timeout("SIFT_BRAVE_TIMEOUT"),
+def _source(read: _Reader, declared: VendorSettings) -> SourceConfig:
+    """Read the settings of one vendor's source, whether it is on or off."""
+    name = declared.variable
+    return SourceConfig(
+        declared.name,
+        read.base_url(name("URL")) if declared.appends else read.url(name("URL")),
+        read.secret(name("API_KEY")) if declared.key else "",
+        read.number(name("TIMEOUT"), 0.1, 10),
+        daily_cap=None if declared.daily_cap is None else read.integer(name("DAILY_CAP"), 0, 1_000_000_000),
+        rerank=not declared.rerank_is_optional or read.choice(name("RERANK"), ("true", "false")) == "true",
     )
-    tavily = SourceConfig(
-        "tavily",
-        read.url("SIFT_TAVILY_URL"),
-        read.secret("SIFT_TAVILY_API_KEY"),
-        read.timeout("SIFT_TAVILY_TIMEOUT"),
-        daily_cap=read.integer("SIFT_TAVILY_DAILY_CAP", 0, 1_000_000_000),
-        rerank=read.choice("SIFT_TAVILY_RERANK", ("true", "false")) == "true",
-    )
-    return (searxng, bool(searxng.url)), (brave, bool(brave.key)), (tavily, bool(tavily.key))
+
+
+def _is_on(source: SourceConfig, declared: VendorSettings) -> bool:
+    return bool(source.url) and (bool(source.key) or not declared.key)
+
+
+def _listed(words: Iterable[str]) -> str:
+    """Join words as a sentence does: `a, b or c`."""
+    *first, last = words
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 class _Reader:
     """Read typed values; a set but blank variable counts as unset."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], settings: Iterable[Setting]) -> None:
         self._environ = environ
+        self._defaults = {setting.name: setting.default for setting in settings}
 
     def text(self, name: str) -> str:
-        return self._environ.get(name, "").strip() or _DEFAULTS[name]
+        return self._environ.get(name, "").strip() or self._defaults[name]
 
     def choice(self, name: str, allowed: tuple[str, ...]) -> str:
         value = self.text(name).lower()
@@ -179,9 +235,6 @@ class _Reader:
             raise ConfigError(f"{name} must be a number from {low:g} to {high:g}")
         return value
 
-    def timeout(self, name: str) -> float:
-        return self.number(name, 0.1, 10)
-
     def url(self, name: str) -> str:
         value = self.text(name)
         if value and not _is_endpoint(value):
@@ -190,7 +243,7 @@ class _Reader:
 
     def base_url(self, name: str) -> str:
         value = self.url(name)
-        if "?" in value:  # `/search` is put after it
+        if "?" in value:  # a path is put after it
             raise ConfigError(f"{name} is a base URL and holds no query")
         return value
 

@@ -19,12 +19,13 @@ from sift.affinity import choose_cpu
 from sift.app import build_services
 from sift.config import Config
 from sift.errors import ConfigError
+from sift.sources import DECLARED
 
 
 def _config() -> Config:
     """Check everything in the master, before a worker is started: a worker that only exits is started again."""
     try:
-        config = Config.from_env(os.environ)
+        config = Config.from_env(os.environ, DECLARED)
         build_services(config)
     except ConfigError as error:
         sys.exit(f"sift: {error}")
@@ -51,12 +52,12 @@ class QuietLogger(Logger):  # type: ignore[misc]
         """Say nothing: debug lines hold request lines and headers."""
 
 
-_settings = _config()
+settings = _config()
 
 bind = "127.0.0.1:8787"
 worker_class = "gthread"
-threads = _settings.threads
-worker_connections = max(1000, 4 * _settings.threads)
+threads = settings.threads
+worker_connections = max(1000, 4 * settings.threads)
 # Above the worst case of a request, 4 queries × 10 s: a stop or reload answers what is running.
 timeout = 60
 graceful_timeout = 60
@@ -64,7 +65,7 @@ keepalive = 75  # longer than a proxy keeps an idle connection, so that it never
 accesslog = None
 access_log_format = "%(m)s %(s)s %(M)sms"
 errorlog = "-"
-loglevel = _settings.log_level
+loglevel = settings.log_level
 logger_class = QuietLogger
 # No header is the proxy's word on anything Sift looks at: with the defaults `SCRIPT_NAME: /x` is a 500 in HTML.
 forwarder_headers = ""
@@ -78,7 +79,7 @@ worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
 def pre_fork(server: Any, worker: Any) -> None:
     """Choose a CPU for a worker, in the master: it knows which ones the others have."""
     worker.cpu = None
-    if _settings.cpu_affinity and hasattr(os, "sched_getaffinity"):
+    if settings.cpu_affinity and hasattr(os, "sched_getaffinity"):
         cpus = list(os.sched_getaffinity(0))
         shuffle(cpus)  # two services of one host must not always meet on the same one
         newest_first = sorted(server.WORKERS.values(), key=lambda other: other.age, reverse=True)

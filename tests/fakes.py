@@ -291,7 +291,7 @@ def services_of(
         refused=lambda peer: None,
         log=JsonLog("debug", write=(lines if lines is not None else []).append),
         cache_stats=lambda: {"entries": 0, "hit_rate": 0.0},
-        spent=lambda: (0, 0),
+        credits=dict,
         since="2026-09-29T12:00:00Z",
         notices=notices,
     )

@@ -12,16 +12,21 @@ from typing import Any
 import pytest
 
 import sift.config
-from sift.config import LOG_LEVELS, SETTINGS, Config, keys_file, state_dir
+from sift.config import LOG_LEVELS, Config, VendorSettings, all_settings, keys_file, state_dir
+from sift.config import SETTINGS as SERVICE
 from sift.errors import ConfigError
+from sift.sources import VENDORS
 
+DECLARED = tuple(VENDORS[module].settings for module in ("searxng", "brave", "tavily"))
+"""The vendors of the first version, whose variables stay as they are; tests/sources/test_settings.py has them all."""
+SETTINGS = all_settings(DECLARED)
 BASE = {"SIFT_SEARXNG_URL": "http://searx.example", "HOME": "/homes/someone"}
 ALL = BASE | {"SIFT_BRAVE_API_KEY": "brave-key", "SIFT_TAVILY_API_KEY": "tavily-key"}
 
 
 def read(**environ: str) -> Config:
     """Read settings that enable all three sources, and those given."""
-    return Config.from_env(ALL | environ)
+    return Config.from_env(ALL | environ, DECLARED)
 
 
 def value(config: Config, name: str) -> Any:
@@ -107,6 +112,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("SIFT_AUTH", "off", False),
     ("SIFT_AUTH", "Keys", True),
     ("SIFT_DEMO", "on", True),
+    ("SIFT_DEMO", "auto", False),  # a source is set
     ("SIFT_THREADS", "1", 1),
     ("SIFT_THREADS", "256", 256),
     ("SIFT_CPU_AFFINITY", "off", False),
@@ -207,11 +213,13 @@ def test_value_is_bad_one_line_names_the_variable(name: str, text: str) -> None:
 @pytest.mark.parametrize("blank", ["", " ", "\t \n"])
 def test_value_is_blank_it_is_unset(blank: str) -> None:
     """contract §2: set but blank counts as unset, for every variable."""
-    assert Config.from_env(BASE | {setting.name: blank for setting in SETTINGS if setting.name not in BASE}) == (
-        Config.from_env(BASE)
-    )
+    assert Config.from_env(
+        BASE | {setting.name: blank for setting in SETTINGS if setting.name not in BASE}, DECLARED
+    ) == (Config.from_env(BASE, DECLARED))
     with pytest.raises(ConfigError, match=r"^no source"):
-        Config.from_env({"SIFT_SEARXNG_URL": blank, "SIFT_BRAVE_API_KEY": blank, "SIFT_TAVILY_API_KEY": blank})
+        Config.from_env(
+            {"SIFT_SEARXNG_URL": blank, "SIFT_BRAVE_API_KEY": blank, "SIFT_TAVILY_API_KEY": blank}, DECLARED
+        )
 
 
 # Sources
@@ -227,18 +235,20 @@ def test_value_is_blank_it_is_unset(blank: str) -> None:
         (ALL, ["searxng", "brave_llm", "tavily"]),
         ({"SIFT_DEMO": "on"}, ["searxng", "brave_llm", "tavily"]),
         ({"SIFT_DEMO": "on", "SIFT_BRAVE_API_KEY": "k"}, ["searxng", "brave_llm", "tavily"]),
+        ({"SIFT_DEMO": "auto"}, ["searxng", "brave_llm", "tavily"]),
+        ({"SIFT_DEMO": "auto", "SIFT_BRAVE_API_KEY": "k"}, ["brave_llm"]),
     ],
 )
 def test_sources_are_those_switched_on_in_order(environ: dict[str, str], names: list[str]) -> None:
     """contract §2, §4: unset = source off; always in this order; the demo has all."""
-    assert [source.name for source in Config.from_env({"HOME": "/h", **environ}).sources] == names
+    assert [source.name for source in Config.from_env({"HOME": "/h", **environ}, DECLARED).sources] == names
 
 
 def test_no_source_is_set_three_variables_are_named() -> None:
     """contract §2: with no source and no demo the start is refused, naming the three."""
     for environ in ({}, {"SIFT_BRAVE_URL": "https://h/x", "SIFT_TAVILY_URL": "https://h/y", "SIFT_DEMO": "off"}):
         with pytest.raises(ConfigError) as raised:
-            Config.from_env({"HOME": "/h", **environ})
+            Config.from_env({"HOME": "/h", **environ}, DECLARED)
         for name in ("SIFT_SEARXNG_URL", "SIFT_BRAVE_API_KEY", "SIFT_TAVILY_API_KEY"):
             assert name in str(raised.value)
         assert "\n" not in str(raised.value)
@@ -250,7 +260,34 @@ def test_no_source_is_set_three_variables_are_named() -> None:
 def test_value_of_a_source_that_is_off_is_bad_it_is_named_all_the_same(name: str) -> None:
     """contract §2: a bad value stops the start."""
     with pytest.raises(ConfigError, match=f"^{name} "):
-        Config.from_env(BASE | {name: "bad"})
+        Config.from_env(BASE | {name: "bad"}, DECLARED)
+
+
+def test_demo_is_auto_it_is_on_only_without_a_source() -> None:
+    """What is set is what is searched: `auto` never hides a source, and a blank one is none."""
+    for environ, is_on in (({}, True), ({"SIFT_SEARXNG_URL": " "}, True), ({"SIFT_TAVILY_API_KEY": "k"}, False)):
+        assert Config.from_env({"HOME": "/h", "SIFT_DEMO": "auto", **environ}, DECLARED).demo is is_on
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        (DECLARED, "set SIFT_SEARXNG_URL, SIFT_BRAVE_API_KEY or SIFT_TAVILY_API_KEY (or SIFT_DEMO=on)"),
+        (DECLARED[:2], "set SIFT_SEARXNG_URL or SIFT_BRAVE_API_KEY (or SIFT_DEMO=on)"),
+        (DECLARED[1:2], "set SIFT_BRAVE_API_KEY (or SIFT_DEMO=on)"),
+        (
+            (*DECLARED[:1], VendorSettings("x", "SIFT_X", "X", key="key of X")),
+            "set SIFT_SEARXNG_URL or SIFT_X_URL and SIFT_X_API_KEY (or SIFT_DEMO=on)",
+        ),
+    ],
+)
+def test_no_source_is_set_message_follows_from_what_is_declared(
+    declared: tuple[VendorSettings, ...], words: str
+) -> None:
+    """The line names what switches each of the vendors on, and nothing of a vendor that is not there."""
+    with pytest.raises(ConfigError) as raised:
+        Config.from_env({"HOME": "/h"}, declared)
+    assert str(raised.value) == f"no source is set: {words}"
 
 
 def test_only_tavily_has_a_cap() -> None:
@@ -335,8 +372,8 @@ def test_state_dir_user_has_no_home_the_variable_is_named(monkeypatch: pytest.Mo
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(pwd, "getpwuid", unknown)
     with pytest.raises(ConfigError, match=r"^SIFT_STATE_DIR "):
-        Config.from_env({"SIFT_SEARXNG_URL": "http://h"})
-    assert Config.from_env({"SIFT_SEARXNG_URL": "http://h", "SIFT_STATE_DIR": "/s"}).state_dir == Path("/s")
+        Config.from_env({"SIFT_SEARXNG_URL": "http://h"}, DECLARED)
+    assert Config.from_env({"SIFT_SEARXNG_URL": "http://h", "SIFT_STATE_DIR": "/s"}, DECLARED).state_dir == Path("/s")
 
 
 # The table
@@ -348,7 +385,7 @@ def test_settings_each_is_read_and_each_name_in_the_code_is_one() -> None:
     assert len(set(names)) == len(names)
     assert set(names) == set(DEFAULTS)
     source = Path(sift.config.__file__).read_text()
-    assert set(re.findall(r"SIFT_[A-Z_]+[A-Z]", source)) == set(names)
+    assert set(re.findall(r"SIFT_[A-Z_]+[A-Z]", source)) == {setting.name for setting in SERVICE}
     assert {name for name, _, _ in GOOD} == {*names}
     assert {name for name, _ in BAD} == {*names} - {"SIFT_STATE_DIR", "SIFT_KEYS_FILE"}
     for name, text, meant in GOOD:

@@ -17,11 +17,12 @@ import yaml
 from sift.api.v1.search import read
 from sift.cli.flags import FLAGS
 from sift.cli.status import ExitStatus
-from sift.config import SETTINGS
+from sift.config import all_settings
 from sift.search.fields import DATE_FORM, FIELDS, MAX_QUERIES, Field
-from sift.sources import SOURCES
+from sift.sources import DECLARED
 from tests.service import ROOT, Service
 
+SETTINGS = all_settings(DECLARED)
 README = (ROOT / "README.md").read_text()
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "skill/SKILL.md"]
 DOCUMENTS += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
@@ -59,7 +60,7 @@ def test_no_document_names_a_setting_that_does_not_exist() -> None:
     for name in DOCUMENTS:
         text = (ROOT / name).read_text()
         found = set(re.findall(r"\bSIFT_[A-Z_]+[A-Z]", text))
-        assert {each for each in found if not each.startswith("SIFT_EXAMPLE_")} <= known, name
+        assert {each for each in found if not each.startswith("SIFT_EXAMPLE")} <= known, name
 
 
 def test_every_field_of_a_request_is_documented() -> None:
@@ -120,9 +121,9 @@ def test_queries_file_is_documented_with_its_limits() -> None:
 def test_filter_table_has_a_column_for_every_source() -> None:
     """README, Filters: native, enforced or noted, for each of the sources."""
     (head,) = [line for line in section("Filters").splitlines() if line.startswith("| field")]
-    columns = [cell.strip().lower() for cell in head.strip("|").split("|")][2:]
-    assert sorted(columns) == sorted(name.removesuffix("_llm") for name in SOURCES)
-    assert all(len(row) == 5 and all(row) for row in rows(section("Filters")))
+    columns = [cell.strip() for cell in head.strip("|").split("|")][2:]
+    assert sorted(columns) == sorted(each.title for each in DECLARED)
+    assert all(len(row) == 2 + len(columns) and all(row) for row in rows(section("Filters")))
 
 
 def test_every_flag_of_search_is_documented() -> None:
@@ -248,6 +249,16 @@ def test_example_log_record_has_the_fields_of_a_real_one(demo: Service) -> None:
     demo.search("anything")
     fleet_only = {"n_queries", "filters", "rerank_ms"}
     assert [name for name in demo.records()[-1] if name not in fleet_only] == list(record)
+
+
+def test_example_status_has_the_fields_of_a_real_one(demo: Service) -> None:
+    """README, Health, status, logs: the fields and their order, those of a capped source too."""
+    (example,) = [json.loads(block) for block in blocks("json") if '"sources": [\n' in block]
+    real = demo.get("/v1/status").json()
+    assert list(example) == list(real)
+    for of in (lambda source: tuple(source), lambda source: tuple(source.get("credits", ()))):
+        assert set(map(of, example["sources"])) == set(map(of, real["sources"]))
+    assert list(example["cache"]) == list(real["cache"])
 
 
 def test_every_warning_that_occurs_is_documented() -> None:

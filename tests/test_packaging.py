@@ -17,6 +17,7 @@ import pytest
 
 from sift import __version__
 from tests.service import ROOT, Service
+from tests.vendors import NAMES
 
 
 def pip(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -120,7 +121,7 @@ def test_installed_service_answers(installed: Path, tmp_path: Path, monkeypatch:
     with Installed(installed / "bin" / "python", tmp_path) as service:
         answer = service.search("context manager")
     assert answer["results"]
-    assert answer["sources_ok"] == ["searxng", "brave_llm", "tavily"]
+    assert answer["sources_ok"] == [*NAMES]
 
 
 def test_debian_script_runs_the_readmes_command_and_nothing_else() -> None:

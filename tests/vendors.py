@@ -1,4 +1,4 @@
-"""Loopback vendors for tests: one server that speaks for all three, well or as badly as a test says."""
+"""Loopback vendors for tests: one server that speaks for all of them, well or as badly as a test says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ from types import TracebackType
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-NAMES = ("searxng", "brave_llm", "tavily")
+from sift import demo
+from sift.sources import DECLARED, VENDORS
+
+NAMES = tuple(each.name for each in DECLARED)
+STAND_INS = tuple(module for module in VENDORS if demo.has(module))
+"""The vendors that the demo speaks for, by the names of their modules."""
+KEYS = {each.name: f"{each.name}-test-key" for each in DECLARED if each.key}
+
+
+def for_all(suffix: str, value: str) -> dict[str, str]:
+    """Set one variable, such as `TIMEOUT`, of each vendor that has it."""
+    return {one.name: value for each in DECLARED for one in each.settings() if one.name == each.variable(suffix)}
 
 
 class Seen(NamedTuple):
@@ -81,21 +92,29 @@ def tavily_body(hits: Iterable[dict[str, Any]], **more: Any) -> dict[str, Any]:
     return {"query": "q", "answer": None, "images": [], "results": rows, "response_time": 0.5, **more}
 
 
-BODIES: dict[str, Callable[[Iterable[dict[str, Any]]], dict[str, Any]]] = {
-    "searxng": searxng_body,
-    "brave_llm": brave_body,
-    "tavily": tavily_body,
+class Wire(NamedTuple):
+    """Hold how a vendor answers: its body from hits, and the fields that lead to the list of hits in it."""
+
+    body: Callable[[Iterable[dict[str, Any]]], dict[str, Any]]
+    rows: tuple[str, ...]
+
+
+WIRES = {
+    "searxng": Wire(searxng_body, ("results",)),
+    "brave_llm": Wire(brave_body, ("grounding", "generic")),
+    "tavily": Wire(tavily_body, ("results",)),
 }
+BODIES = {name: wire.body for name, wire in WIRES.items()}
 
 
 def usual(vendor: str) -> Behaviour:
-    """Answer with one hit of the vendor's own and one that all three share."""
+    """Answer with one hit of the vendor's own and one that all share."""
     own = hit(f"https://{vendor.replace('_', '-')}.example/page", f"From {vendor}")
     return reply(BODIES[vendor]([own, hit("https://shared.example/page", "Shared")]))
 
 
 class Vendors:
-    """Serve all three vendors on one loopback port until the `with` block ends.
+    """Serve all vendors on one loopback port until the `with` block ends.
 
     behaviour: what each vendor does; replace an entry to change it. seen: every request, in order of arrival.
     """
@@ -127,13 +146,8 @@ class Vendors:
     def environ(self) -> dict[str, str]:
         """Give the settings that point Sift at these vendors."""
         base = f"http://127.0.0.1:{self.port}"
-        return {
-            "SIFT_SEARXNG_URL": f"{base}/searxng",
-            "SIFT_BRAVE_URL": f"{base}/brave/res/v1/llm/context",
-            "SIFT_BRAVE_API_KEY": "brave-test-key",
-            "SIFT_TAVILY_URL": f"{base}/tavily/search",
-            "SIFT_TAVILY_API_KEY": "tvly-test-key",
-        }
+        urls = {each.variable("URL"): f"{base}/{each.name}{urlsplit(each.url).path}" for each in DECLARED}
+        return urls | {each.variable("API_KEY"): KEYS[each.name] for each in DECLARED if each.key}
 
     def restore(self) -> None:
         """Let every vendor behave again, and forget what was seen."""
@@ -185,6 +199,5 @@ def _read_request(stream: Any) -> Seen | None:
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
     body = stream.read(int(headers.get("content-length", 0)))
-    path = urlsplit(first[1]).path
-    vendor = "brave_llm" if path.startswith("/brave") else path.split("/")[1]
+    vendor = urlsplit(first[1]).path.split("/")[1]
     return Seen(vendor, first[0], first[1], headers, body)

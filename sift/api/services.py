@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from flask import current_app
 
 from sift.auth.caller import Caller
 from sift.log import JsonLog
 from sift.search.engine import Engine
+
+
+class Credits(NamedTuple):
+    """Hold what a capped source may cost in the current day.
+
+    used: None when the ledger cannot be read. resets_at: the end of the day, in ISO 8601 with `Z`.
+    """
+
+    used: int | None
+    limit: int
+    resets_at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +31,8 @@ class Services:
     identify: from an Authorization header to the caller; raises UnauthorizedError.
     refused: called with the peer's address for each refused attempt.
     cache_stats: the number of entries and the hit rate.
-    spent: from nothing to (credits used, credits left) of the capped source; None where that is unknown.
-    notices: warnings that every answer carries.
+    credits: from nothing to the credits of every capped source, by its name.
+    demo: whether the bundled demo sources answer. notices: warnings that every answer carries.
     """
 
     engine: Engine
@@ -29,8 +40,9 @@ class Services:
     refused: Callable[[str], None]
     log: JsonLog
     cache_stats: Callable[[], Mapping[str, float]]
-    spent: Callable[[], tuple[int | None, int | None]]
+    credits: Callable[[], Mapping[str, Credits]]
     since: str
+    demo: bool = False
     notices: tuple[str, ...] = ()
 
 

@@ -1,31 +1,41 @@
-"""Bundled demo sources: the vendors' wire shapes over text that is on every machine with Python (contract §10)."""
+"""Bundled demo sources: the vendors' wire shapes over text that is on every machine with Python.
+
+A vendor's stand-in is the module here that is named as the vendor's own in `sift.sources`; it is read at first use.
+"""
 
 from __future__ import annotations
 
 import os
 import threading
+from importlib import import_module
+from importlib.util import find_spec
 
 from sift.demo.documents import passages
 from sift.demo.index import Index
 from sift.demo.server import Server, serve
+from sift.demo.standin import StandIn
 
-__all__ = ["start"]
+__all__ = ["has", "start"]
 
 _lock = threading.Lock()
 _server: Server | None = None
 _inherited: list[Server] = []
 
 
-def start() -> str:
-    """Return the base URL of this process's demo server, starting it on first use.
+def has(vendor: str) -> bool:
+    """Return whether there is a stand-in for a vendor, given by the name of its module."""
+    return find_spec(f"{__name__}.{vendor}") is not None
 
-    SearXNG answers under `{base}/search`, Brave under `{base}/res/v1/llm/context`, Tavily under `{base}/tavily/search`.
-    """
+
+def start(vendor: str) -> str:
+    """Return the whole URL of a vendor's stand-in, starting this process's server on first use."""
     global _server
     with _lock:
         if _server is None:
             _server = serve(Index(passages()))
-        return _server.url
+        stand_in: StandIn = import_module(f"{__name__}.{vendor}").STAND_IN
+        _server.stand_ins[stand_in.path] = stand_in
+        return _server.url + stand_in.path
 
 
 def _forget() -> None:

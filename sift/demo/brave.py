@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from sift.demo.index import Index
 from sift.demo.query import parse_query
+from sift.demo.standin import Request, StandIn
 
 MAX_QUERY = 400
 MAX_QUERY_WORDS = 50
@@ -16,13 +16,13 @@ MAX_PAGES = 20
 MAX_SNIPPETS = 4
 
 
-def answer(index: Index, headers: Mapping[str, str], parameters: Mapping[str, str]) -> tuple[int, object]:
-    """Answer `GET /res/v1/llm/context`."""
-    if not headers.get("x-subscription-token"):
+def answer(index: Index, request: Request) -> tuple[int, object]:
+    """Answer a search."""
+    if not request.headers.get("x-subscription-token"):
         return _invalid("missing", ["header", "x-subscription-token"])
-    text = parameters.get("q", "")
+    text = request.parameters.get("q", "")
     if not text.strip():
-        return _invalid("missing" if "q" not in parameters else "string_too_short", ["query", "q"])
+        return _invalid("missing" if "q" not in request.parameters else "string_too_short", ["query", "q"])
     if len(text) > MAX_QUERY or len(text.split()) > MAX_QUERY_WORDS:
         return _invalid("string_too_long", ["query", "q"])
     pages = index.search(parse_query(text), title_weight=1.0, depth=MAX_SNIPPETS)[:MAX_PAGES]
@@ -43,6 +43,9 @@ def answer(index: Index, headers: Mapping[str, str], parameters: Mapping[str, st
             for page in pages
         },
     }
+
+
+STAND_IN = StandIn("GET", "/res/v1/llm/context", answer)
 
 
 def _invalid(kind: str, place: list[str]) -> tuple[int, object]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from urllib.parse import urlparse
 
 from sift.demo.index import Index, Page
 from sift.demo.query import Query, excerpt, parse_query
+from sift.demo.standin import Request, StandIn
 
 PAGE_SIZE = 20
 EXCERPT_SIZE = 300
@@ -22,8 +22,9 @@ _PARAMETERS = {
 }
 
 
-def answer(index: Index, parameters: Mapping[str, str]) -> tuple[int, object]:
-    """Answer `GET /search`."""
+def answer(index: Index, request: Request) -> tuple[int, object]:
+    """Answer a search."""
+    parameters = request.parameters
     if parameters.get("format") != "json":
         return 403, "<!doctype html><title>403</title><h1>Only the JSON format is switched on here</h1>"
     for name, pattern in _PARAMETERS.items():
@@ -51,6 +52,9 @@ def answer(index: Index, parameters: Mapping[str, str]) -> tuple[int, object]:
         "suggestions": [],
         "unresponsive_engines": [],
     }
+
+
+STAND_IN = StandIn("GET", "/search", answer)
 
 
 def _row(page: Page, query: Query, rank: int) -> dict[str, object]:

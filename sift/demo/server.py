@@ -9,15 +9,14 @@ from socketserver import TCPServer
 from typing import Any
 from urllib.parse import parse_qsl
 
-from sift.demo import brave, searxng, tavily
 from sift.demo.index import Index
+from sift.demo.standin import Request, StandIn
 
 MAX_BODY = 1 << 20
-METHODS = {"/search": "GET", "/res/v1/llm/context": "GET", "/tavily/search": "POST"}
 
 
 class Server(ThreadingHTTPServer):
-    """Serve the three vendors on an ephemeral port of 127.0.0.1, a daemon thread a connection."""
+    """Serve stand-ins, by their paths, on an ephemeral port of 127.0.0.1, a daemon thread a connection."""
 
     daemon_threads = True
     request_queue_size = 128  # the default of 5 drops connections of a burst
@@ -25,6 +24,7 @@ class Server(ThreadingHTTPServer):
     def __init__(self, index: Index) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.index = index
+        self.stand_ins: dict[str, StandIn] = {}
 
     @property
     def url(self) -> str:
@@ -70,17 +70,14 @@ class Handler(BaseHTTPRequestHandler):
 
     def _answer(self, body: bytes) -> tuple[int, object]:
         path, _, query = self.path.partition("?")
-        if path not in METHODS:
+        stand_in = self.server.stand_ins.get(path)
+        if stand_in is None:
             return 404, {"error": "not found"}
-        if self.command != METHODS[path]:
+        if self.command != stand_in.method:
             return 405, {"error": "method not allowed"}
-        parameters = dict(parse_qsl(query, keep_blank_values=True))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        if path == "/search":
-            return searxng.answer(self.server.index, parameters)
-        if path == "/tavily/search":
-            return tavily.answer(self.server.index, headers, body)
-        return brave.answer(self.server.index, headers, parameters)
+        parameters = dict(parse_qsl(query, keep_blank_values=True))
+        return stand_in.answer(self.server.index, Request(headers, parameters, body))
 
     def _body(self) -> bytes | None:
         """Read the request's body, or return None when its end is unknown or too far away."""

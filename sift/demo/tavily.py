@@ -12,6 +12,7 @@ from typing import Any
 
 from sift.demo.index import Index, Page
 from sift.demo.query import Query, Site, excerpt, parse_query
+from sift.demo.standin import Request, StandIn
 
 MAX_QUERY = 400
 CHUNKS = 3
@@ -41,24 +42,24 @@ _VALUES = {
 _DOMAIN_LIMITS = {"include_domains": 300, "exclude_domains": 150}
 
 
-def answer(index: Index, headers: Mapping[str, str], body: bytes) -> tuple[int, object]:
-    """Answer `POST /search`."""
+def answer(index: Index, request: Request) -> tuple[int, object]:
+    """Answer a search."""
     started = time.perf_counter()
-    if re.fullmatch(r"(?i)bearer +\S+", headers.get("authorization", "")) is None:
+    if re.fullmatch(r"(?i)bearer +\S+", request.headers.get("authorization", "")) is None:
         return 401, {"detail": {"error": "a key is needed"}}
-    request = _load(body)
-    if isinstance(request, list):
-        return 422, {"detail": [{"type": "wrong_type", "loc": request, "msg": "not of the type it should be"}]}
-    refusal = _refusal(request)
+    asked = _load(request.body)
+    if isinstance(asked, list):
+        return 422, {"detail": [{"type": "wrong_type", "loc": asked, "msg": "not of the type it should be"}]}
+    refusal = _refusal(asked)
     if refusal:
         return 400, {"detail": {"error": refusal}}
-    query = parse_query(request["query"], phrases=request.get("exact_match", False))
-    pages = _restrict(_search(index, query), request)[: request.get("max_results", 10)]
+    query = parse_query(asked["query"], phrases=asked.get("exact_match", False))
+    pages = _restrict(_search(index, query), asked)[: asked.get("max_results", 10)]
     # Dates and time ranges change nothing: Tavily drops undated hits only when told to by a field Sift does not send.
-    dated = request.get("include_published_date") or request.get("topic") == "news"
+    dated = asked.get("include_published_date") or asked.get("topic") == "news"
     extras: dict[str, object] = {"published_date": None} if dated else {}
     answered: dict[str, object] = {
-        "query": request["query"],
+        "query": asked["query"],
         "follow_up_questions": None,
         "answer": None,
         "images": [],
@@ -66,7 +67,10 @@ def answer(index: Index, headers: Mapping[str, str], body: bytes) -> tuple[int, 
         "response_time": round(time.perf_counter() - started, 4),
         "request_id": str(uuid.uuid4()),
     }
-    return 200, answered | ({"usage": {"credits": 1}} if request.get("include_usage") else {})
+    return 200, answered | ({"usage": {"credits": 1}} if asked.get("include_usage") else {})
+
+
+STAND_IN = StandIn("POST", "/tavily/search", answer)
 
 
 def _load(body: bytes) -> dict[str, Any] | list[str]:

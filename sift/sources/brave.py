@@ -6,12 +6,20 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from sift.config import SourceConfig
+from sift.config import SourceConfig, VendorSettings
 from sift.search.model import Content, Filter, Row, SourceOut, not_applied
 from sift.sources.http import Endpoint
 from sift.sources.limits import fit, too_long
 from sift.sources.rows import hits_of, rows_of, text_of
+from sift.sources.vendor import Vendor
 
+SETTINGS = VendorSettings(
+    "brave_llm",
+    "SIFT_BRAVE",
+    "Brave",
+    url="https://api.search.brave.com/res/v1/llm/context",
+    key="Brave subscription token",
+)
 MAX_CHARACTERS = 400
 MAX_WORDS = 50
 
@@ -19,7 +27,7 @@ MAX_WORDS = 50
 class Brave:
     """Ask Brave with its own defaults: nothing but `q` is ever sent."""
 
-    name = "brave_llm"
+    name = SETTINGS.name
     reranked = True
 
     def __init__(self, endpoint: Endpoint, timeout: float) -> None:
@@ -38,6 +46,9 @@ class Brave:
         if cuts and filter.exact_match:
             return SourceOut(notes=(too_long(self.name),), asked=False)
         return parse(self._endpoint.get_json({"q": fitted}, deadline=deadline), notes(filter) + cuts)
+
+
+VENDOR = Vendor(SETTINGS, Brave.from_config)
 
 
 def notes(filter: Filter) -> tuple[str, ...]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sift.config import SourceConfig
+from sift.config import SourceConfig, VendorSettings
 from sift.errors import SourceError
 from sift.search.model import Content, Filter, Row, SourceOut, not_applied
 from sift.sources.http import Endpoint
 from sift.sources.rows import hits_of, rows_of, score_of, text_of
+from sift.sources.vendor import Vendor
 
+SETTINGS = VendorSettings("searxng", "SIFT_SEARXNG", "SearXNG", appends="/search")
 MAX_SITES = 3
 _QUOTED = re.compile(r'"[^"]*"')
 _COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # \s is what SearXNG splits at too
@@ -19,7 +21,7 @@ _COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # \s is what SearXNG splits a
 class Searxng:
     """Ask a SearXNG instance for its first page."""
 
-    name = "searxng"
+    name = SETTINGS.name
     reranked = True
 
     def __init__(self, endpoint: Endpoint, timeout: float) -> None:
@@ -29,12 +31,15 @@ class Searxng:
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Searxng:
         """Make the source from its settings."""
-        return cls(Endpoint(config.url.rstrip("/") + "/search", {}, connections=calls), config.timeout)
+        return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, {}, connections=calls), config.timeout)
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
         """Search once. Raises SourceError."""
         body = self._endpoint.get_json(parameters(query, filter), deadline=deadline)
         return parse(body, notes(query, filter))
+
+
+VENDOR = Vendor(SETTINGS, Searxng.from_config)
 
 
 def parameters(query: str, filter: Filter) -> dict[str, str]:

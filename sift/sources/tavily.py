@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from sift.config import SourceConfig
+from sift.config import SourceConfig, VendorSettings
 from sift.search.model import Content, Filter, Row, SourceOut
 from sift.sources.http import Endpoint
 from sift.sources.limits import fit, too_long
 from sift.sources.rows import hits_of, rows_of, score_of, text_of
+from sift.sources.vendor import Vendor
 
+SETTINGS = VendorSettings(
+    "tavily",
+    "SIFT_TAVILY",
+    "Tavily",
+    url="https://api.tavily.com/search",
+    key="Tavily key",
+    daily_cap=30,
+    rerank_is_optional=True,
+)
 MAX_CHARACTERS = 400
 MAX_CREDITS = 1_000_000  # more is no price, and must fit into the ledger
 MAX_RESULTS = 20  # the price is the same for 1 and for 20, and deeper lists fuse and filter better
@@ -18,7 +28,7 @@ MAX_RESULTS = 20  # the price is the same for 1 and for 20, and deeper lists fus
 class Tavily:
     """Ask Tavily for basic search and nothing that costs more."""
 
-    name = "tavily"
+    name = SETTINGS.name
 
     def __init__(self, endpoint: Endpoint, timeout: float, *, reranked: bool = True) -> None:
         self._endpoint = endpoint
@@ -38,6 +48,9 @@ class Tavily:
             return SourceOut(notes=(too_long(self.name),), asked=False)
         body = self._endpoint.post_json(request_body(fitted, filter), deadline=deadline)
         return parse(body, filter.min_score, notes(filter) + cuts)
+
+
+VENDOR = Vendor(SETTINGS, Tavily.from_config)
 
 
 def request_body(query: str, filter: Filter) -> dict[str, Any]:

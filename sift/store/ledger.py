@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -79,6 +79,11 @@ class SqliteLedger:
             return spent
 
         return self._run(time.monotonic() + _GLANCE, count)
+
+    def resets_at(self) -> str:
+        """Return when the budget of the current day ends: the next UTC midnight, in ISO 8601 with `Z`."""
+        tomorrow = datetime.fromtimestamp(self._now(), UTC).date() + timedelta(days=1)
+        return f"{tomorrow.isoformat()}T00:00:00Z"
 
     def reserve(self, name: str, *, deadline: float) -> str | None:
         """Take one credit; give the day it counts for, "" without a cap, None at the cap. Raises LedgerError."""

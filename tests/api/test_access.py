@@ -22,6 +22,7 @@ from sift.auth.keys import new_key, revoke
 from sift.auth.throttle import FREE_FAILURES, Throttle
 from sift.config import Config
 from sift.errors import UnauthorizedError
+from sift.sources import DECLARED
 from tests.faults.callers import exchange, head, parse
 from tests.service import ROOT, Reply, Service
 from tests.vendors import Vendors
@@ -76,7 +77,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 def rules(tmp_path: Path) -> set[str]:
     """Give every path of the application's URL map."""
     environ = {"SIFT_AUTH": "off", "SIFT_DEMO": "on", "SIFT_STATE_DIR": str(tmp_path)}
-    return {rule.rule for rule in create_app(Config.from_env(environ)).url_map.iter_rules()}
+    return {rule.rule for rule in create_app(Config.from_env(environ, DECLARED)).url_map.iter_rules()}
 
 
 def test_every_route_but_healthz_needs_a_key(guarded: Guarded, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from sift.app import create_app
 from sift.config import Config
 from sift.search.domains import host_filter
 from sift.search.model import Filter
+from sift.sources import DECLARED
 from tests.bench.bodies import VENDORS, rows
 from tests.bench.http_rows import Effort
 from tests.bench.load import NotMeasuredError
@@ -47,7 +48,7 @@ def domains(stage: Stage, effort: Effort) -> Iterator[Finding]:
 def _application(stage: Stage) -> Callable[[dict[str, Any]], float]:
     """Make Sift in this process; the function sends a new query with the given fields and gives the CPU it took."""
     with patch("sift.log.write_stderr", lambda line: None):
-        app = create_app(Config.from_env(stage.environ("in-process")))
+        app = create_app(Config.from_env(stage.environ("in-process"), DECLARED))
     app.extensions["sift"].log._write = lambda line: None
 
     def call(fields: dict[str, Any]) -> float:

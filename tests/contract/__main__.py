@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 from tests.real.programs import new_key
 from tests.service import Service
-from tests.vendors import Vendors, reply
+from tests.vendors import Vendors, for_all, reply
 
+STATUS = ["version", "since", "sources", "cache", "demo"]
 ENVELOPE = ["queries", "results", "sources_ok", "sources_failed", "warnings", "cached", "sizes"]
 
 
@@ -107,7 +108,7 @@ def checks(key: list[str]) -> Iterator[Check]:
         "status is for fleet keys",
         "/v1/status",
         key,
-        lambda answer: answer.status == 200 and list(answer.body) == ["sources", "cap", "cache", "since"],
+        lambda answer: answer.status == 200 and list(answer.body) == STATUS,
     )
     yield v1("one query", {"query": "context manager"}, is_envelope)
     yield v1("curl -d without a content type", '{"query": "context manager"}', is_envelope)
@@ -237,7 +238,7 @@ def own_service() -> Iterator[tuple[Service, Vendors, list[str]]]:
     with tempfile.TemporaryDirectory() as directory, Vendors() as vendors:
         path = Path(directory)
         token = new_key(path / "state", "contract", "fleet")
-        with Service(path, vendors.environ | {"SIFT_AUTH": "keys", "SIFT_TAVILY_DAILY_CAP": "1000"}) as service:
+        with Service(path, vendors.environ | {"SIFT_AUTH": "keys", **for_all("DAILY_CAP", "1000")}) as service:
             yield service, vendors, ["-H", f"Authorization: Bearer {token}"]
 
 

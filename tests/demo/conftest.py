@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPResponse
 from typing import Any
@@ -11,10 +12,16 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 import sift.demo
+from sift.config import SourceConfig
+from sift.search.model import Filter, SourceOut
+from sift.sources import VENDORS
+from tests.vendors import STAND_INS
+
+NO_FILTER = Filter()
 
 
 class Client:
-    """Ask the demo server as the three vendors are asked."""
+    """Ask the demo server as the vendors are asked."""
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -50,15 +57,18 @@ class Client:
 
     def urls(self, vendor: str, text: str) -> list[str]:
         """Return the addresses one vendor finds for a text, in its order."""
-        if vendor == "searxng":
-            rows = self.searxng(text)[1]["results"]
-        elif vendor == "brave":
-            rows = self.brave(text)[1]["grounding"]["generic"]
-        else:
-            rows = self.tavily(text, max_results=20)[1]["results"]
-        return [row["url"] for row in rows]
+        return [hit.url for hit in self.ask(vendor, text).hits]
+
+    def ask(self, vendor: str, text: str, chosen: Filter = NO_FILTER) -> SourceOut:
+        """Ask a stand-in by way of the vendor's own source."""
+        settings, make = VENDORS[vendor].settings, VENDORS[vendor].make
+        url = sift.demo.start(vendor).removesuffix(settings.appends)
+        source = make(SourceConfig(settings.name, url, "k"), 1)
+        return source.search(text, 20, chosen, deadline=time.monotonic() + 30)
 
 
 @pytest.fixture(scope="session")
 def demo() -> Client:
-    return Client(sift.demo.start())
+    for vendor in STAND_INS:
+        sift.demo.start(vendor)
+    return Client(sift.demo.start("searxng").removesuffix("/search"))

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from sift.demo.documents import Passage
 from sift.demo.index import ENOUGH, Index
 from sift.demo.query import MAX_WORDS, Query, Site, excerpt, parse_query
+from tests.vendors import STAND_INS
 
 if TYPE_CHECKING:
     from conftest import Client
-
-VENDORS = ("searxng", "brave", "tavily")
 INDEX = Index(
     [
         Passage("https://a.example/x#1", "Alpha", "one two three"),
@@ -39,7 +38,7 @@ def urls(query: Query) -> list[str]:
     return [page.best.url for page in INDEX.search(query, title_weight=2.0)]
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("vendor", STAND_INS)
 @pytest.mark.parametrize("text", ["context manager", "how do I write a context manager in python"])
 def test_context_manager_finds_the_with_statement_first(demo: Client, vendor: str, text: str) -> None:
     """Contract §10: the demo searches real text, so its first hits are about what was asked, in plain words too."""
@@ -52,13 +51,13 @@ def test_context_manager_finds_the_with_statement_first(demo: Client, vendor: st
 
 def test_three_rankings_differ_and_overlap(demo: Client) -> None:
     """Contract §10: three different rankings for the three shapes."""
-    lists = [demo.urls(vendor, "http client connection pooling") for vendor in VENDORS]
+    lists = [demo.urls(vendor, "http client connection pooling") for vendor in ("searxng", "brave", "tavily")]
     assert len({tuple(found) for found in lists}) == 3
     pages = [{url.partition("#")[0] for url in found} for found in lists]
     assert len(pages[0] & pages[1] & pages[2]) >= 3
 
 
-@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("vendor", STAND_INS)
 def test_page_is_found_once_a_list(demo: Client, vendor: str) -> None:
     """Contract §10: as engines do, a page is one hit however many of its passages match."""
     pages = [url.partition("#")[0] for url in demo.urls(vendor, "class instance attribute")]

@@ -41,7 +41,9 @@ def test_demo_imports_nothing_of_sift_but_itself_and_errors() -> None:
 def test_start_twice_and_from_many_threads_gives_one_address(demo: Client) -> None:
     """Contract §10: one server a worker, however many requests arrive first."""
     with ThreadPoolExecutor(16) as pool:
-        assert {future.result() for future in [pool.submit(sift.demo.start) for _ in range(64)]} == {demo.base}
+        assert {future.result() for future in [pool.submit(sift.demo.start, "searxng") for _ in range(64)]} == {
+            f"{demo.base}/search"
+        }
 
 
 def test_first_start_from_many_threads_gives_one_server() -> None:
@@ -50,7 +52,7 @@ def test_first_start_from_many_threads_gives_one_server() -> None:
         "import threading, sift.demo\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
         "with ThreadPoolExecutor(16) as pool:\n"
-        "    urls = set(pool.map(lambda _: sift.demo.start(), range(64)))\n"
+        "    urls = set(pool.map(lambda _: sift.demo.start('searxng'), range(64)))\n"
         "print(len(urls), sum(thread.name == 'sift-demo' for thread in threading.enumerate()))\n"
     )
     assert run(script) == ["1", "1"]
@@ -69,11 +71,11 @@ def test_forked_child_starts_its_own_server(before_fork: str) -> None:
     script = f"""
 import os, sys, warnings, urllib.request, sift.demo
 warnings.simplefilter("ignore")  # 3.12 warns of a fork beside threads, which is what is tried here
-parent = sift.demo.start()
+parent = sift.demo.start('searxng')
 {before_fork}
 child = os.fork()
-own = parent if child else sift.demo.start()
-with urllib.request.urlopen(own + "/search?q=dict&format=json") as response:
+own = parent if child else sift.demo.start('searxng')
+with urllib.request.urlopen(own + "?q=dict&format=json") as response:
     print(own, response.status, flush=True)
 if child == 0:
     os._exit(0)
@@ -88,18 +90,18 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_forked_child_does_not_hold_its_parents_port() -> None:
     """Contract §10: a worker that outlives another keeps no deaf socket listening."""
     script = """
-import os, socket, sift.demo
+import os, socket, urllib.parse, sift.demo
 answer, tell = os.pipe()
 hold, release = os.pipe()
 worker = os.fork()
 if worker == 0:
-    url = sift.demo.start()
+    url = sift.demo.start("searxng")
     if os.fork() == 0:  # it outlives the worker, until the script ends
         os.close(release)
         os.write(tell, url.encode())
         os.read(hold, 1)
     os._exit(0)
-port = int(os.read(answer, 99).rpartition(b":")[2])
+port = urllib.parse.urlsplit(os.read(answer, 99)).port
 os.waitpid(worker, 0)
 try:
     socket.create_connection(("127.0.0.1", port), timeout=5).close()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from tests.vendors import BODIES, NAMES, Behaviour, Seen, Vendors, hit, reply, usual
+from tests.vendors import BODIES, NAMES, WIRES, Behaviour, Seen, Vendors, hit, reply, usual
 
 WORDS = "vendor-words"
 """What vendors say in errors; never seen in an answer or a log."""
@@ -82,12 +82,19 @@ def good(vendor: str, more: Iterable[dict[str, Any]] = ()) -> dict[str, Any]:
 
 def rows_of(vendor: str, body: dict[str, Any]) -> Any:
     """Give the list of hits inside an answer."""
-    return body["grounding"]["generic"] if vendor == "brave_llm" else body["results"]
+    found: Any = body
+    for name in WIRES[vendor].rows:
+        found = found[name]
+    return found
 
 
 def with_rows(vendor: str, rows: object) -> dict[str, Any]:
     """Build an answer that has anything where the list of hits belongs."""
-    return {"grounding": {"generic": rows}, "sources": {}} if vendor == "brave_llm" else {"results": rows}
+    body = rows
+    for name in reversed(WIRES[vendor].rows):
+        body = {name: body}
+    assert isinstance(body, dict)
+    return body
 
 
 # --- behaviours ----------------------------------------------------------------------------------------------------

@@ -142,6 +142,11 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "os.write(2, line)",
         ],
     },
+    "sift/run_conf.py": {
+        "on_starting": [
+            "print(welcome(settings, host, port), flush=True)",
+        ],
+    },
     "sift/search/calls.py": {
         "_fetch": [
             "_log.error('source_error', extra={'fields': {'source': name, 'type': type(error).__name__, 'at': place}})",

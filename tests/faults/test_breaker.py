@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,7 @@ from tests.service import Service
 from tests.vendors import NAMES, Behaviour, Vendors, reply
 from tests.waiting import wait_for
 
-DEAD = {
-    "searxng": (silent, "timeout"),
-    "brave_llm": (reply(b"<html>", 500), "http 500"),
-    "tavily": (raw(), "unreachable"),
-}
+DEAD = dict(zip(NAMES, cycle([(silent, "timeout"), (reply(b"<html>", 500), "http 500"), (raw(), "unreachable")])))
 SKIPPED = "skipped after repeated failures"
 
 
@@ -91,7 +88,7 @@ def test_no_source_left_says_when_to_come_back(vendors: Vendors, tmp_path: Path)
             refused = service.post(path, {"query": "b"})
             assert refused.status == 503
             assert 1 <= int(refused.headers["retry-after"]) <= 20
-        assert len(vendors.seen) == 3
+        assert len(vendors.seen) == len(NAMES)
 
 
 @pytest.mark.parametrize(("failures", "requests"), [("5", 240), ("0", 36)], ids=["breaker", "no breaker"])

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.faults.callers import CONTENT_TYPES, bodies, check, exchange, head, objects, parse
 from tests.service import Service
-from tests.vendors import Vendors
+from tests.vendors import Vendors, for_all
 
 PATHS = ["/v1/search", "/v2/search"]
 many = settings(
@@ -31,7 +31,7 @@ many = settings(
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Run one service for all callers."""
     with Vendors() as vendors:
-        environ = {**vendors.environ, "SIFT_THREADS": "8", "SIFT_TAVILY_DAILY_CAP": "1000000"}
+        environ = {**vendors.environ, "SIFT_THREADS": "8", **for_all("DAILY_CAP", "1000000")}
         with Service(tmp_path_factory.mktemp("callers"), environ) as running:
             yield running
         assert b"Traceback" not in running.log()

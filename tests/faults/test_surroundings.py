@@ -21,7 +21,7 @@ import pytest
 from tests.faults.behaviours import usual
 from tests.faults.test_vendors import accepted, settings
 from tests.service import ROOT, Service
-from tests.vendors import NAMES, Seen, Vendors
+from tests.vendors import KEYS, NAMES, Seen, Vendors
 
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 
@@ -45,8 +45,8 @@ def test_proxies_and_netrc_of_the_host_are_not_used(elsewhere: tuple[Service, Ve
     service, vendors, trap = elsewhere
     assert service.search("words")["warnings"] == []
     assert accepted(trap) == 0
-    assert vendors.calls("tavily")[0].headers["authorization"] == "Bearer tvly-test-key"
-    assert vendors.calls("brave_llm")[0].headers["x-subscription-token"] == "brave-test-key"
+    assert vendors.calls("tavily")[0].headers["authorization"] == f"Bearer {KEYS['tavily']}"
+    assert vendors.calls("brave_llm")[0].headers["x-subscription-token"] == KEYS["brave_llm"]
     assert "authorization" not in vendors.calls("searxng")[0].headers
 
 

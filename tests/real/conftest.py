@@ -10,7 +10,7 @@ import pytest
 
 from tests.real.programs import bearer, new_key
 from tests.service import Service
-from tests.vendors import Vendors
+from tests.vendors import Vendors, for_all
 
 
 class Tokens(NamedTuple):
@@ -41,7 +41,7 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     )
     with Vendors() as vendors:
         # No breaker and no cap: a vendor that one test breaks must be asked again by the next.
-        settings = {"SIFT_AUTH": "keys", "SIFT_BREAKER_FAILURES": "0", "SIFT_TAVILY_DAILY_CAP": "1000000"}
+        settings = {"SIFT_AUTH": "keys", "SIFT_BREAKER_FAILURES": "0", **for_all("DAILY_CAP", "1000000")}
         with Service(path, vendors.environ | settings) as service:
             yield Running(service, vendors, tokens)
 

@@ -176,7 +176,7 @@ class Searx(Program):
                 "enable_http": True,
                 "timeout": 5.0,
                 "time_range_support": True,
-                "search_url": engine_url + "/search?q={query}&format=json",
+                "search_url": engine_url + "?q={query}&format=json",
                 "results_query": "results",
                 "url_query": "url",
                 "title_query": "title",

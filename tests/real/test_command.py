@@ -11,7 +11,7 @@ import pytest
 
 from tests.real.conftest import Running
 from tests.real.programs import free_port, run_sift
-from tests.vendors import NAMES, hit, reply, searxng_body
+from tests.vendors import BODIES, NAMES, hit, reply
 
 Run = Callable[..., "CompletedProcess[str]"]
 
@@ -30,9 +30,10 @@ def sift(running: Running, tmp_path: Path) -> Run:
 def test_search_text(sift: Run, running: Running, fresh: Callable[[], str]) -> None:
     """Exit code 0: title, address, snippet, date; a blank line between hits; warnings on stderr."""
     rows = [hit("https://a.example/", "A", "Of A.", date="2026-09-01"), hit("https://b.example/", "B", "Of B.")]
-    running.vendors.behaviour["searxng"] = reply(searxng_body(rows))
+    for name in NAMES:
+        running.vendors.behaviour[name] = reply(BODIES[name]([]))
+    running.vendors.behaviour["searxng"] = reply(BODIES["searxng"](rows))
     running.vendors.behaviour["brave_llm"] = reply(b"", 500)
-    running.vendors.behaviour["tavily"] = reply({"results": []})
     done = sift("search", fresh())
     assert done.stdout == "A\nhttps://a.example/\nOf A.\n2026-09-01\n\nB\nhttps://b.example/\nOf B.\n"
     assert (done.returncode, done.stderr) == (0, "warning: brave_llm: http 500\n")
@@ -51,7 +52,7 @@ def test_search_json(sift: Run, running: Running, fresh: Callable[[], str]) -> N
 def test_search_no_hits(sift: Run, running: Running, fresh: Callable[[], str]) -> None:
     """B187: exit code 0, in text and JSON alike."""
     for name in NAMES:
-        running.vendors.behaviour[name] = reply({"results": [], "grounding": {"generic": []}})
+        running.vendors.behaviour[name] = reply(BODIES[name]([]))
     query = fresh()
     assert [sift("search", query, *more).returncode for more in ([], ["--json"])] == [0, 0]
 
@@ -94,7 +95,7 @@ def test_all_sources_failed(sift: Run, running: Running, fresh: Callable[[], str
         running.vendors.behaviour[name] = reply(b"", 500)
     done = sift("search", fresh())
     assert (done.returncode, done.stdout) == (5, "")
-    assert [line for line in done.stderr.splitlines() if "http 500" in line][:3] == [
+    assert [line for line in done.stderr.splitlines() if "http 500" in line][: len(NAMES)] == [
         f"warning: {name}: http 500" for name in NAMES
     ]
 

@@ -18,7 +18,7 @@ from sift.search.calls import GRACE
 from sift.search.fields import MAX_QUERIES
 from tests.real.programs import new_key
 from tests.service import ROOT, Service
-from tests.vendors import Vendors
+from tests.vendors import NAMES, Vendors
 
 MAX_TIMEOUT = 10  # seconds; the largest a source may be given (contract §2)
 DEMO = {"SIFT_AUTH": "off", "SIFT_DEMO": "on"}
@@ -195,7 +195,7 @@ def test_demo_sources_answer_in_every_worker(preload: bool, tmp_path: Path) -> N
     environ = {"SIFT_DEMO": "on", "WEB_CONCURRENCY": "2", "SIFT_CACHE_TTL": "0"}
     with Service(tmp_path, environ, ["--preload"] if preload else []) as service, ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(service.search, ["context manager"] * 8))
-    assert all(answer["sources_ok"] == ["searxng", "brave_llm", "tavily"] for answer in answers)
+    assert all(answer["sources_ok"] == [*NAMES] for answer in answers)
     assert all(answer["results"] for answer in answers)
 
 

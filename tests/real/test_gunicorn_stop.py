@@ -16,7 +16,7 @@ import pytest
 from tests.real.held import Hold
 from tests.real.programs import listens
 from tests.service import ROOT, Service
-from tests.vendors import Vendors
+from tests.vendors import NAMES, Vendors
 from tests.waiting import wait_for
 
 
@@ -47,7 +47,7 @@ def test_sigterm_while_a_search_runs_it_is_answered(workers: str, hold: Hold, ve
         service.process.send_signal(signal.SIGTERM)
         wait_for(lambda: b"Handling signal: term" in service.log())
         hold.release.set()
-        assert answer.result()["sources_ok"] == ["searxng", "brave_llm", "tavily"]
+        assert answer.result()["sources_ok"] == [*NAMES]
         assert service.process.wait(20) == 0
     assert_clean(service)
 
@@ -66,7 +66,7 @@ def test_reload_while_a_search_runs_it_is_answered_and_so_are_new_ones(
         news = [service.search(f"new {number}") for number in range(5)]
         assert not answer.done()
         hold.release.set()
-        assert answer.result()["sources_ok"] == ["searxng", "brave_llm", "tavily"]
+        assert answer.result()["sources_ok"] == [*NAMES]
         assert all(new["sources_failed"] == [] and new["results"] for new in news)
         assert service.stop() == 0
     assert_clean(service)

@@ -18,7 +18,7 @@ import pytest
 
 from tests.real.programs import Program, free_port, listens, new_key
 from tests.service import ROOT
-from tests.vendors import Vendors
+from tests.vendors import NAMES, Vendors
 from tests.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
@@ -77,7 +77,7 @@ def test_run_without_sources_answers_from_the_demo(demo: MakeRun) -> None:
     """Contract §10: three sources, and every answer says what they are."""
     status, answer = demo.search("context manager")
     assert status == 200
-    assert answer["sources_ok"] == ["searxng", "brave_llm", "tavily"]
+    assert answer["sources_ok"] == [*NAMES]
     assert answer["warnings"] == ["demo sources: set SIFT_SEARXNG_URL to search the web"]
 
 
@@ -95,7 +95,7 @@ def test_run_with_sources_and_keys_uses_those(tmp_path: Path, vendors: Vendors) 
     token = new_key(tmp_path / ".local" / "state" / "sift", "me", "fleet")
     with MakeRun(tmp_path, vendors.environ | {"SIFT_AUTH": "keys"}) as running:
         first, second = running.lines()
-        assert "sources: searxng brave_llm tavily" in first
+        assert f"sources: {' '.join(NAMES)}." in first
         assert "authentication by key" in first
         assert running.search("anything")[0] == 401
         tried = subprocess.run(
@@ -128,6 +128,7 @@ def test_run_refused_says_why(environ: dict[str, str], words: str, tmp_path: Pat
         make("run", f"PORT={free_port()}"), env=whole, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
     )
     assert done.returncode == 2  # make's own code for a recipe that failed
+    assert "Starting Sift" not in done.stdout  # nothing is claimed before all settings are known to be good
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("sift: ")]
     assert words in said
 

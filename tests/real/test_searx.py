@@ -21,7 +21,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Run Sift with searx as its only source."""
     path = tmp_path_factory.mktemp("searx")
     with (
-        Searx(path, demo.start()) as searx,
+        Searx(path, demo.start("searxng")) as searx,
         Service(path, {"SIFT_SEARXNG_URL": searx.url, "SIFT_BREAKER_FAILURES": "0"}) as running,
     ):
         yield running

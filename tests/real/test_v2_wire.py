@@ -50,12 +50,12 @@ def test_failures_are_told(running: Running, fresh: Callable[[], str]) -> None:
             {
                 "success": False,
                 "error": "search unavailable",
-                "details": "searxng: http 500; brave_llm: http 500; tavily: http 500",
+                "details": "; ".join(f"{name}: http 500" for name in NAMES),
             },
         )
     running.vendors.restore()
     status, body = post(running, query=query)
-    assert (status, "warning" in body, len(running.vendors.seen)) == (200, False, 3)
+    assert (status, "warning" in body, len(running.vendors.seen)) == (200, False, len(NAMES))
 
 
 EXTRAS: dict[str, Any] = {

@@ -13,7 +13,7 @@ from sift.config import Config
 from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.model import SearchRequest, Unavailable
-from sift.sources import build_source
+from sift.sources import DECLARED, build_source
 from sift.store.ledger import SqliteLedger
 from tests.sources.calls import drip, send
 from tests.vendors import Behaviour, Seen, Vendors, reply, tavily_body, usual
@@ -30,7 +30,7 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
 
 def engine(vendors: Vendors, ledger: SqliteLedger, name: str, **settings: str) -> Engine:
     """Make an engine of one source."""
-    config = Config.from_env({**vendors.environ, "HOME": "/", **settings})
+    config = Config.from_env({**vendors.environ, "HOME": "/", **settings}, DECLARED)
     sources = [build_source(each, 8) for each in config.sources if each.name == name]
     return Engine(Calls(sources, ledger, threads=8, breaker_failures=0), None)
 

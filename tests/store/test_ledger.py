@@ -215,6 +215,25 @@ def test_clock_steps_back_no_new_budget(make: Any, clock: Clock) -> None:
     assert ledger.left("tavily") == 3
 
 
+@pytest.mark.parametrize(
+    ("now", "end"),
+    [
+        ("2026-09-29T00:00:00", "2026-09-30T00:00:00Z"),
+        ("2026-09-29T23:59:59", "2026-09-30T00:00:00Z"),
+        ("2027-12-31T12:00:00", "2028-01-01T00:00:00Z"),
+        ("2028-02-28T23:59:59", "2028-02-29T00:00:00Z"),
+    ],
+)
+def test_budget_ends_at_the_next_midnight_utc(make: Any, clock: Clock, now: str, end: str) -> None:
+    """B164: the moment that is told is the one at which a fresh count begins."""
+    clock.set(now)
+    ledger = make(2)
+    assert ledger.resets_at() == end
+    assert take(ledger, 3) == 2
+    clock.set(end.removesuffix("Z"))
+    assert take(ledger) == 1
+
+
 def test_call_runs_over_midnight_it_is_settled_on_its_own_day(make: Any, clock: Clock) -> None:
     """contract §8: a credit belongs to the day it was taken on."""
     clock.set("2026-09-29T23:59:59")

@@ -1,9 +1,10 @@
-"""`GET /v1/status` (contract §11)."""
+"""`GET /v1/status`."""
 
 from __future__ import annotations
 
 from flask import Response, g
 
+from sift import __version__
 from sift.api.errors import json_response
 from sift.api.services import services
 from sift.api.v1 import bp
@@ -11,16 +12,20 @@ from sift.api.v1 import bp
 
 @bp.get("/status")
 def status() -> Response:
-    """Give this worker's numbers; only the cap's are those of all workers."""
+    """Return this worker's numbers; only the credits are those of all workers."""
     if g.caller.cls != "fleet":
         return json_response({"error": "forbidden", "hint": "class"}, 403)
     parts = services()
-    used, left = parts.spent()
+    capped = parts.credits()
     return json_response(
         {
-            "sources": parts.engine.names,
-            "cap": {"used": used, "left": left},
-            "cache": parts.cache_stats(),
+            "version": __version__,
             "since": parts.since,
+            "sources": [
+                {"name": name} | ({"credits": capped[name]._asdict()} if name in capped else {})
+                for name in parts.engine.names
+            ],
+            "cache": parts.cache_stats(),
+            "demo": parts.demo,
         }
     )

@@ -1,0 +1,21 @@
+"""What a vendor's file exports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sift.config import SourceConfig, VendorSettings
+from sift.search.protocols import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Vendor:
+    """Describe one vendor.
+
+    settings: what an operator can set. make: from those settings, as read, and the number of calls to expect at a time
+    to the source.
+    """
+
+    settings: VendorSettings
+    make: Callable[[SourceConfig, int], Source]

@@ -1,0 +1,71 @@
+"""`GET /v1/status`: what runs, which credits are left, what the cache holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sift import __version__
+from sift.api.services import Credits
+from sift.app import build_services, create_app
+from sift.config import Config, SourceConfig
+from sift.search.model import SourceOut
+from tests.fakes import FakeSource, engine_of, services_of
+
+MIDNIGHT = "2026-09-30T00:00:00Z"
+
+
+def status(capped: Mapping[str, Credits], *, demo: bool = False) -> Any:
+    """Give the status of a service with the sources a, b and c, of which some are capped."""
+    services = services_of(engine_of(*(FakeSource(name, SourceOut()) for name in "abc")))
+    app = create_app(services=replace(services, credits=lambda: capped, demo=demo))
+    return app.test_client().get("/v1/status").get_json()
+
+
+def test_status_names_version_start_sources_cache_and_demo_in_order() -> None:
+    """Without a cap a source has no credits at all."""
+    assert list(status({}).items()) == [
+        ("version", __version__),
+        ("since", "2026-09-29T12:00:00Z"),
+        ("sources", [{"name": "a"}, {"name": "b"}, {"name": "c"}]),
+        ("cache", {"entries": 0, "hit_rate": 0.0}),
+        ("demo", False),
+    ]
+    assert status({}, demo=True)["demo"] is True
+
+
+def test_status_several_sources_are_capped_each_has_its_credits() -> None:
+    """Every capped source is told, not the first alone; one whose ledger cannot be read has used an unknown number."""
+    capped = {"c": Credits(3, 30, MIDNIGHT), "a": Credits(None, 5, MIDNIGHT)}
+    assert status(capped)["sources"] == [
+        {"name": "a", "credits": {"used": None, "limit": 5, "resets_at": MIDNIGHT}},
+        {"name": "b"},
+        {"name": "c", "credits": {"used": 3, "limit": 30, "resets_at": MIDNIGHT}},
+    ]
+
+
+def service(state_dir: Path) -> Config:
+    """Give the settings of a service with two capped sources."""
+    sources = (
+        SourceConfig("searxng", "http://127.0.0.1:1"),
+        SourceConfig("brave_llm", "http://127.0.0.1:1/", "k", daily_cap=5),
+        SourceConfig("tavily", "http://127.0.0.1:1/", "k", daily_cap=0),
+    )
+    return Config(sources, state_dir, state_dir / "keys.json", auth=False)
+
+
+def test_credits_are_those_of_every_source_with_a_cap(tmp_path: Path) -> None:
+    """A cap of 0 is a cap; the end of the day is the ledger's."""
+    found = build_services(service(tmp_path / "state")).credits()
+    assert {name: each[:2] for name, each in found.items()} == {"brave_llm": (0, 5), "tavily": (0, 0)}
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", each.resets_at) for each in found.values())
+
+
+def test_credits_ledger_cannot_be_read_used_is_unknown(tmp_path: Path) -> None:
+    """The limit and its end are known all the same."""
+    (tmp_path / "state").write_text("no directory")
+    found = build_services(service(tmp_path / "state")).credits()
+    assert {name: each[:2] for name, each in found.items()} == {"brave_llm": (None, 5), "tavily": (None, 0)}

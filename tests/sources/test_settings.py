@@ -1,0 +1,90 @@
+"""What every vendor declares to be set, and what the settings make of it: one suite for all vendors."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sift.config import SETTINGS, Config, VendorSettings, all_settings
+from sift.errors import ConfigError
+from sift.sources import DECLARED, VENDORS
+
+pytestmark = pytest.mark.parametrize("declared", DECLARED, ids=[each.name for each in DECLARED])
+HOME = {"HOME": "/h"}
+
+
+def on(declared: VendorSettings) -> dict[str, str]:
+    """Give what switches a vendor's source on."""
+    return {name: "http://h.example/a" if name.endswith("_URL") else "secret-key" for name in declared.switches}
+
+
+def test_names_and_variables_are_the_vendors_own(declared: VendorSettings) -> None:
+    """A vendor shares neither its name nor a variable with another or with the service."""
+    assert [each.name for each in DECLARED].count(declared.name) == 1
+    assert re.fullmatch("[a-z][a-z0-9_]*", declared.name)
+    assert re.fullmatch("SIFT_[A-Z][A-Z0-9]*", declared.prefix)
+    names = [setting.name for setting in all_settings(DECLARED)]
+    assert all(names.count(setting.name) == 1 for setting in declared.settings())
+    assert all(setting.name.startswith(f"{declared.prefix}_") for setting in declared.settings())
+
+
+def test_nothing_is_set_the_source_is_off(declared: VendorSettings) -> None:
+    """No vendor is asked before its operator has set something: a URL of his own, or a key."""
+    assert declared.switches
+    with pytest.raises(ConfigError, match=f"^no source is set: set .*{declared.switches[0]}"):
+        Config.from_env(HOME, DECLARED)
+
+
+def test_switches_are_set_the_source_is_on_with_its_defaults(declared: VendorSettings) -> None:
+    """What switches it on is enough; the rest is as declared, and the same when it is set as the table shows it."""
+    (source,) = Config.from_env(HOME | on(declared), DECLARED).sources
+    assert (source.name, source.timeout, source.rerank) == (declared.name, 8.0, True)
+    assert source.daily_cap == declared.daily_cap
+    assert source.url == (declared.url or "http://h.example/a")
+    assert source.key == ("secret-key" if declared.key else "")
+    assert "secret-key" not in repr(source)
+    shown = {setting.name: setting.default for setting in all_settings(DECLARED) if setting.default}
+    assert Config.from_env(HOME | shown | on(declared), DECLARED).sources == (source,)
+
+
+def test_one_switch_is_missing_the_source_is_off(declared: VendorSettings) -> None:
+    """A key without a place to send it, or a place without a key, is no source."""
+    for name in declared.switches:
+        with pytest.raises(ConfigError, match=r"^no source is set"):
+            Config.from_env(HOME | on(declared) | {name: " "}, DECLARED)
+
+
+def test_value_is_bad_the_variable_is_named(declared: VendorSettings) -> None:
+    """Each variable is read, also while the source is off; the value is not shown."""
+    for setting in declared.settings():
+        for environ in ({"SIFT_DEMO": "on"}, on(declared)):
+            with pytest.raises(ConfigError, match=f"^{setting.name} ") as raised:
+                Config.from_env(HOME | environ | {setting.name: "zebra \x07"}, DECLARED)
+            assert "zebra" not in str(raised.value)
+
+
+def test_url_is_a_base_url_a_query_is_refused(declared: VendorSettings) -> None:
+    """A path is put after a base URL; a whole URL may have a query."""
+    name, url = declared.variable("URL"), "http://h.example/a?b=c"
+    if declared.appends:
+        with pytest.raises(ConfigError, match=f"^{name} is a base URL"):
+            Config.from_env(HOME | on(declared) | {name: url}, DECLARED)
+        assert declared.appends.startswith("/")
+    else:
+        assert Config.from_env(HOME | on(declared) | {name: url}, DECLARED).sources[0].url == url
+
+
+def test_settings_are_told_in_one_line_each(declared: VendorSettings) -> None:
+    """The table of all settings: first the vendors', in the order of answers, then the service's."""
+    table = all_settings(DECLARED)
+    assert table[-len(SETTINGS) :] == SETTINGS
+    assert {*declared.settings()} <= {*table}
+    assert all(setting.help and "\n" not in setting.help for setting in declared.settings())
+
+
+def test_maker_makes_the_source_that_is_declared(declared: VendorSettings) -> None:
+    """One name for settings, table, notes and ledger; what cannot be set is as declared."""
+    (vendor,) = [each for each in VENDORS.values() if each.settings is declared]
+    (settings,) = Config.from_env(HOME | on(declared), DECLARED).sources
+    assert vendor.make(settings, 1).name == declared.name
