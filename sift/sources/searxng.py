@@ -8,8 +8,9 @@ from typing import Any
 from sift.config import SourceConfig
 from sift.errors import SourceError
 from sift.search.model import Filter, Shape, SourceOut, not_applied
-from sift.sources.http import Endpoint
+from sift.sources.headers import HEADERS
 from sift.sources.rows import hits_of, rows_of
+from sift.wire.endpoint import Endpoint
 
 MAX_SITES = 3
 ROWS = Shape(text="content", score="score", date="publishedDate")
@@ -30,7 +31,7 @@ class Searxng:
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Searxng:
         """Make the source from its settings."""
-        return cls(Endpoint(config.url.rstrip("/") + "/search", {}, connections=calls), config.timeout)
+        return cls(Endpoint(config.url.rstrip("/") + "/search", HEADERS, connections=calls), config.timeout)
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
         """Search once. Raises SourceError."""

@@ -6,9 +6,10 @@ from typing import Any
 
 from sift.config import SourceConfig
 from sift.search.model import Filter, Shape, SourceOut
-from sift.sources.http import Endpoint
+from sift.sources.headers import HEADERS
 from sift.sources.limits import fit, too_long
 from sift.sources.rows import hits_of, rows_of
+from sift.wire.endpoint import Endpoint
 
 ROWS = Shape(text="content", score="score", date="published_date")
 MAX_CHARACTERS = 400
@@ -29,7 +30,7 @@ class Tavily:
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Tavily:
         """Make the source from its settings."""
-        endpoint = Endpoint(config.url, {"Authorization": f"Bearer {config.key}"}, connections=calls)
+        endpoint = Endpoint(config.url, {**HEADERS, "Authorization": f"Bearer {config.key}"}, connections=calls)
         return cls(endpoint, config.timeout, reranked=config.rerank)
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:

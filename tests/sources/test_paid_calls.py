@@ -16,7 +16,7 @@ from sift.search.model import SearchRequest
 from sift.sources import build_source
 from sift.store.cache import NullCache
 from sift.store.ledger import SqliteLedger
-from tests.sources.calls import drip, send
+from tests.calls import drip, send
 from tests.vendors import Behaviour, Seen, Vendors, reply, tavily_body, usual
 
 FOUR = SearchRequest(("one", "two", "three", "four"))
