@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -14,3 +15,11 @@ def vendors() -> Iterator[Vendors]:
     """Serve the three vendors on loopback."""
     with Vendors() as running:
         yield running
+
+
+@pytest.fixture
+def release() -> Iterator[threading.Event]:
+    """Return an event that lets vendors go which hold a connection; set when the test is over."""
+    event = threading.Event()
+    yield event
+    event.set()

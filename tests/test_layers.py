@@ -22,7 +22,8 @@ MAY_IMPORT = {
     "search": frozenset({"errors", "observe"}),
     "store": frozenset({"search", "errors"}),
     "auth": frozenset({"config", "errors", "search.model"}),
-    "sources": frozenset({"search", "config", "errors", "__init__"}),
+    "wire": frozenset({"errors"}),
+    "sources": frozenset({"search", "wire", "config", "errors", "__init__"}),
     "demo": frozenset({"errors"}),
     "client": frozenset({"errors", "__init__"}),
     "cli": frozenset({"client", "errors", "auth", "config", "search.fields", "__init__"}),
@@ -33,8 +34,9 @@ MAY_IMPORT = {
     "run_conf": frozenset({"config", "gunicorn_conf"}),
 }
 FLASK = {"api", "app"}
-REQUESTS = {"sift.sources.http", "sift.client"}
-EXCHANGE = "sift.sources.exchange"  # sends and reads for the first of them
+NETWORK = {"socket", "ssl", "select", "asyncio", "http.client", "urllib.request", "urllib3", "requests"}
+MAY_CONNECT = {"wire", "client"}
+CONNECTS_NOWHERE = {"sift.search.urls": "socket"}  # it reads old spellings of IPv4 addresses with `inet_aton`
 VENDORS = ("searxng", "brave", "tavily")
 
 
@@ -93,11 +95,17 @@ def test_flask_is_imported_in_the_api_only(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_requests_is_imported_by_the_two_clients_only(module: str) -> None:
-    """§14: no result page can be fetched inside search, as nothing there can send a request."""
-    if module not in REQUESTS:
-        barred = {"requests"} if module == EXCHANGE else {"requests", "urllib3"}
-        assert not {name.split(".")[0] for name in _imports(module)} & barred
+def test_network_is_imported_by_the_wire_and_the_client_only(module: str) -> None:
+    """No result page can be fetched inside search: what opens a connection is in one place, and a guard with it."""
+    if _part(module) not in MAY_CONNECT:
+        barred = NETWORK - {CONNECTS_NOWHERE.get(module)}
+        assert not [name for name in _imports(module) if any(f"{name}.".startswith(f"{bar}.") for bar in barred)]
+
+
+def test_wire_names_no_vendor() -> None:
+    """What a vendor wants on the wire comes from its own file."""
+    wire = "".join(MODULES[module].read_text().lower() for module in MODULES if _part(module) == "wire")
+    assert not [vendor for vendor in VENDORS if vendor in wire]
 
 
 NAMELESS = [

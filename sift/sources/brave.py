@@ -8,10 +8,11 @@ from typing import Any
 
 from sift.config import SourceConfig, VendorSettings
 from sift.search.model import Content, Filter, Row, SourceOut, not_applied
-from sift.sources.http import Endpoint
+from sift.sources.headers import HEADERS
 from sift.sources.limits import fit, too_long
 from sift.sources.rows import hits_of, rows_of, text_of
 from sift.sources.vendor import Vendor
+from sift.wire.endpoint import Endpoint
 
 SETTINGS = VendorSettings(
     "brave_llm",
@@ -37,7 +38,7 @@ class Brave:
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Brave:
         """Make the source from its settings."""
-        endpoint = Endpoint(config.url, {"X-Subscription-Token": config.key}, connections=calls)
+        endpoint = Endpoint(config.url, {**HEADERS, "X-Subscription-Token": config.key}, connections=calls)
         return cls(endpoint, config.timeout)
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:

@@ -8,9 +8,10 @@ from typing import Any
 from sift.config import SourceConfig, VendorSettings
 from sift.errors import SourceError
 from sift.search.model import Content, Filter, Row, SourceOut, not_applied
-from sift.sources.http import Endpoint
+from sift.sources.headers import HEADERS
 from sift.sources.rows import hits_of, rows_of, score_of, text_of
 from sift.sources.vendor import Vendor
+from sift.wire.endpoint import Endpoint
 
 SETTINGS = VendorSettings("searxng", "SIFT_SEARXNG", "SearXNG", appends="/search")
 MAX_SITES = 3
@@ -31,7 +32,7 @@ class Searxng:
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Searxng:
         """Make the source from its settings."""
-        return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, {}, connections=calls), config.timeout)
+        return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, HEADERS, connections=calls), config.timeout)
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
         """Search once. Raises SourceError."""

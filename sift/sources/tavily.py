@@ -6,10 +6,11 @@ from typing import Any
 
 from sift.config import SourceConfig, VendorSettings
 from sift.search.model import Content, Filter, Row, SourceOut
-from sift.sources.http import Endpoint
+from sift.sources.headers import HEADERS
 from sift.sources.limits import fit, too_long
 from sift.sources.rows import hits_of, rows_of, score_of, text_of
 from sift.sources.vendor import Vendor
+from sift.wire.endpoint import Endpoint
 
 SETTINGS = VendorSettings(
     "tavily",
@@ -38,7 +39,7 @@ class Tavily:
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Tavily:
         """Make the source from its settings."""
-        endpoint = Endpoint(config.url, {"Authorization": f"Bearer {config.key}"}, connections=calls)
+        endpoint = Endpoint(config.url, {**HEADERS, "Authorization": f"Bearer {config.key}"}, connections=calls)
         return cls(endpoint, config.timeout, reranked=config.rerank)
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:

@@ -13,7 +13,7 @@ from sift.errors import SourceError
 from sift.search.merge import SourceList, build_hits, merge
 from sift.search.model import Filter, Hit, SourceOut
 from sift.sources.brave import Brave, notes, parse
-from tests.sources.calls import later
+from tests.calls import later
 from tests.sources.filters import FILTERS, QUERY
 
 NONE = Filter()

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 import sift.sources
+from sift import __version__
 from sift.config import Config
 from sift.search.model import Filter, SourceOut
 from sift.search.protocols import Source
 from sift.sources import DECLARED, VENDORS, build_source
 from sift.sources.vendor import Vendor
-from tests.sources.calls import drip, failure_of, later, outcome_of, timeout_of
+from tests.calls import drip, failure_of, later, outcome_of, timeout_of
 from tests.sources.filters import FILTERS, QUERY
 from tests.vendors import BODIES, KEYS, NAMES, WIRES, Vendors, hit, reply
 
@@ -185,6 +186,25 @@ def test_key_is_sent_to_the_vendor_alone(vendors: Vendors, name: str) -> None:
     assert [value.rpartition(" ")[2] for value in sent] == ([KEYS[name]] if name in KEYS else [])
     assert "test-key" not in seen.target
     assert b"test-key" not in seen.body
+
+
+def test_headers_are_exactly_these(vendors: Vendors, name: str) -> None:
+    """contract: HTTP calls: the same for all, as SearXNG's limiter wants them, and the vendor's own."""
+    found(vendors, name, BODIES[name](HITS))
+    (seen,) = vendors.seen
+    own = {"brave_llm": {"x-subscription-token"}, "tavily": {"authorization", "content-type", "content-length"}}
+    assert set(seen.headers) - own.get(name, set()) == {
+        "host",
+        "user-agent",
+        "accept",
+        "accept-language",
+        "accept-encoding",
+    }
+    assert [seen.headers[header] for header in ("user-agent", "accept", "accept-language")] == [
+        f"sift/{__version__}",
+        "application/json, text/html;q=0.5",
+        "en",
+    ]
 
 
 def test_module_looks_like_a_vendor_it_is_in_the_table(name: str) -> None:

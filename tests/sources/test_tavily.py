@@ -14,7 +14,7 @@ from sift.errors import SourceError
 from sift.search.merge import SourceList, build_hits, merge
 from sift.search.model import Filter, Hit, SourceOut
 from sift.sources.tavily import Tavily, notes, parse, request_body
-from tests.sources.calls import later
+from tests.calls import later
 from tests.sources.filters import FILTERS, QUERY
 
 NONE = Filter()

@@ -1,19 +1,8 @@
-"""What the tests of the vendors may use."""
+"""What the tests of the wire have around them."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-
 import pytest
-
-
-@pytest.fixture
-def release() -> Iterator[threading.Event]:
-    """Give an event that lets vendors go which hold a connection; set when the test is over."""
-    event = threading.Event()
-    yield event
-    event.set()
 
 
 @pytest.fixture(autouse=True)

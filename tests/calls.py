@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import re
 import socket
-import ssl
 import threading
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from sift.errors import SourceError
-from tests.vendors import Behaviour, Seen, Vendors
-
-CERTIFICATE = Path(__file__).with_name("loopback.pem")
-"""Self-signed, for 127.0.0.1 alone, and good for nothing but these tests."""
+from tests.vendors import Behaviour, Seen
 
 SECRET = "zebra-secret"
 """Part of every query sent by these tests; no error may hold it."""
@@ -124,17 +119,3 @@ def counted(behaviour: Behaviour, lines: list[socket.socket]) -> Behaviour:
         return behaviour(connection, seen)
 
     return behave
-
-
-class TLSVendors(Vendors):
-    """Serve the vendors under TLS."""
-
-    def _serve(self, connection: socket.socket) -> None:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(CERTIFICATE)
-        try:
-            wrapped = context.wrap_socket(connection, server_side=True)
-        except OSError:
-            connection.close()
-        else:
-            super()._serve(wrapped)

@@ -1,0 +1,125 @@
+"""One request and its answer: sent in one write, framed by length, by chunks or by the end of the connection."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+from sift.wire.call import Call
+from sift.wire.connection import READ_SIZE, BadReplyError, Connection
+from sift.wire.head import read_head
+from sift.wire.pool import Pool
+
+
+class Exchange:
+    """What sends one call's request over a connection of a pool; to requests it looks like a pool of urllib3."""
+
+    def __init__(self, pool: Pool, call: Call) -> None:
+        self._pool = pool
+        self._call = call
+
+    def urlopen(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], **_: Any) -> Reply:
+        """Send a request, once, and return its answer with the body unread. Raises OSError, ValueError.
+
+        url: path and query. What else requests passes on has no meaning here: nothing is retried or followed.
+        """
+        # One write, so one wait for the interpreter less; all of it was quoted or checked before.
+        lines = [f"{method} {url} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()], "\r\n"]
+        request = "\r\n".join(lines).encode("ascii") + (body or b"")
+        connection = self._pool.take(self._call)
+        try:
+            connection.send(request)
+            connection.wait()  # before there is a buffer: many wait at a time, few read
+            return Reply(connection, self._pool)
+        except BaseException:
+            connection.close()
+            raise
+
+
+class Reply:
+    """One answer, whose head is read, and whose body is read from here.
+
+    status, headers: as in `Head`.
+    """
+
+    def __init__(self, connection: Connection, pool: Pool) -> None:
+        self.status, self.headers, persistent = read_head(connection)
+        self._connection = connection
+        self._pool = pool
+        self._is_chunked = self.headers.get("transfer-encoding", "").lower() == "chunked"
+        self._chunks = 0
+        # Bytes of the body, or of this chunk, still to come; None when the end of the connection ends the body.
+        self._left = 0 if self._is_chunked else _length(self.headers.get("content-length", ""))
+        self._is_reusable = persistent and self._left is not None
+        self._is_whole = False
+        self._is_closed = False
+
+    def __enter__(self) -> Reply:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def read1(self, n: int = READ_SIZE, decode_content: bool = False) -> bytes:
+        """Return what has come of the body, `n` bytes at most, encoded as it is; nothing at its end.
+
+        Raises OSError, and BadReplyError when the body is cut. `decode_content` is there because urllib3's answers have
+        it, and the `responses` library puts one in this one's place.
+        """
+        if self._is_whole:
+            return b""
+        if self._is_chunked and not self._left:
+            self._left = self._next_chunk()
+        if self._left == 0:
+            self._is_whole = True
+            return b""
+        piece = self._connection.read1(n if self._left is None else min(n, self._left))
+        if self._left is None:
+            self._is_whole = not piece
+        elif not piece:
+            raise BadReplyError("a body that is cut")
+        else:
+            self._left -= len(piece)
+        return piece
+
+    def close(self) -> None:
+        """Keep the connection for the next call when the answer was read to its end and nothing is left over."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._is_whole and self._is_reusable and not self._connection.has_unread():
+            self._pool.put(self._connection)
+        else:
+            self._connection.close()
+
+    def _next_chunk(self) -> int:
+        """Return the size of the next chunk, 0 when there is none and the trailers have been read past."""
+        if self._chunks:
+            self._read_past(2)  # the line end after the chunk before
+        self._chunks += 1
+        try:
+            size = int(self._connection.read_line().partition(b";")[0], 16)
+        except ValueError:
+            raise BadReplyError("a chunk without a size") from None
+        if size < 0:
+            raise BadReplyError("a chunk of a negative size")
+        if size == 0:
+            while self._connection.read_line() not in (b"\r\n", b"\n", b""):  # some end without the empty line
+                pass
+        return size
+
+    def _read_past(self, count: int) -> None:
+        while count:
+            if not (piece := self._connection.read1(count)):
+                raise BadReplyError("a body that is cut")
+            count -= len(piece)
+
+
+def _length(text: str) -> int | None:
+    """Read a Content-Length; None when it is no number. Raises BadReplyError when there are two."""
+    lengths = {length.strip() for length in text.split(",")}
+    if len(lengths) > 1:
+        raise BadReplyError("two lengths")
+    length = lengths.pop()
+    return int(length) if length.isascii() and length.isdigit() else None

@@ -1,0 +1,71 @@
+"""The head of an answer: status line and headers, read as tolerantly as servers are careless."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sift.wire.connection import BadReplyError, Connection
+
+MAX_HEADERS = 100
+_INTERIM = (100, 102, 103)  # a front may send early hints to anybody
+
+
+class Head(NamedTuple):
+    """Status and headers of an answer.
+
+    headers: names in lower case; a repeated header has all its values, joined by commas.
+    persistent: whether the host leaves the connection open after the answer.
+    """
+
+    status: int
+    headers: dict[str, str]
+    persistent: bool
+
+
+def read_head(connection: Connection) -> Head:
+    """Read the head of an answer, past interim ones. Raises OSError, and BadReplyError for what is no such head."""
+    version, status = _read_status(connection)
+    # Before the status line a host is unreachable, after it its answer is bad.
+    connection.call.answered = True
+    while status in _INTERIM:
+        _read_headers(connection)
+        version, status = _read_status(connection)
+    if not version.startswith("HTTP/1."):
+        raise BadReplyError("an unknown version")
+    headers = _read_headers(connection)
+    return Head(status, headers, _is_persistent(version, headers))
+
+
+def _read_status(connection: Connection) -> tuple[str, int]:
+    words = connection.read_line().decode("latin-1").split(None, 2)
+    if len(words) < 2 or not words[0].startswith("HTTP/"):
+        raise BadReplyError("no status line")
+    version, status = words[:2]
+    if not (status.isascii() and status.isdigit() and 100 <= int(status) <= 999):
+        raise BadReplyError("no status")
+    return version, int(status)
+
+
+def _read_headers(connection: Connection) -> dict[str, str]:
+    """Read headers up to the empty line."""
+    headers: dict[str, str] = {}
+    for _ in range(MAX_HEADERS + 1):
+        line = connection.read_line()
+        if line in (b"\r\n", b"\n"):
+            return headers
+        if not line.endswith(b"\n"):
+            raise BadReplyError("a head that is cut")
+        name, colon, value = line.decode("latin-1").partition(":")
+        if colon and not name[:1].isspace():  # a line that begins with a blank goes on with the one before: no use here
+            name, value = name.lower(), value.strip()
+            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    raise BadReplyError("too many headers")
+
+
+def _is_persistent(version: str, headers: Mapping[str, str]) -> bool:
+    connection = headers.get("connection", "").lower()
+    if version != "HTTP/1.0":
+        return "close" not in connection
+    proxy = headers.get("proxy-connection", "").lower()
+    return bool(headers.get("keep-alive")) or "keep-alive" in connection or "keep-alive" in proxy

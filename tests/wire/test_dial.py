@@ -1,0 +1,157 @@
+"""Making a connection: addresses, the judgement on them, and TLS."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from sift.wire.call import Call
+from sift.wire.dial import dial
+from sift.wire.endpoint import Endpoint
+from sift.wire.resolver import Address, Resolver
+from tests.calls import SECRET, counted, failure_of, later, outcome_of
+from tests.vendors import Vendors, reply
+from tests.wire.clients import GOOD, endpoint, post
+from tests.wire.tls import CERTIFICATE, TLSVendors
+
+
+def test_port_is_closed_unreachable_and_unsent() -> None:
+    """contract: Credits: a call that was never sent gives its credit back."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    client = endpoint(port)
+    error = failure_of(lambda: post(client, later()))
+    assert (error.reason, error.sent, error.counts) == ("unreachable", False, True)
+
+
+def test_name_cannot_be_looked_up_unreachable_and_unsent() -> None:
+    """contract: HTTP calls: a name without an address is `unreachable`."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, f"no such name {SECRET}")
+
+    client = Endpoint("http://vendor.example/", {}, connections=1, resolver=Resolver(refuse))
+    error = failure_of(lambda: post(client, later()))
+    assert (error.reason, error.sent) == ("unreachable", False)
+
+
+def test_name_is_no_legal_one_unreachable_and_unsent() -> None:
+    """contract: HTTP calls: a name that cannot even be asked for is `unreachable`."""
+    client = Endpoint(f"http://{'x' * 64}.example/", {}, connections=1)
+    error = failure_of(lambda: post(client, later()))
+    assert (error.reason, error.sent) == ("unreachable", False)
+
+
+def test_first_addresses_unusable_next_is_tried(vendors: Vendors) -> None:
+    """contract: HTTP calls: a refused address, or one of a family this host lacks, leaves the others of the name."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        closed = listener.getsockname()
+    stream = (socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
+    found = [
+        (255, *stream, ("unknown", 1)),
+        (socket.AF_INET, *stream, closed),
+        (socket.AF_INET, *stream, ("127.0.0.1", vendors.port)),
+    ]
+    vendors.behaviour["tavily"] = reply(GOOD)
+    resolver = Resolver(lambda *_, **__: found)
+    client = Endpoint("http://vendor.example/tavily/search", {}, connections=1, resolver=resolver)
+    assert outcome_of(lambda: post(client, later())) == GOOD
+
+
+def found(*addresses: tuple[str, int]) -> list[Any]:
+    """Return addresses as `getaddrinfo` does."""
+    return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address) for address in addresses]
+
+
+def test_addresses_are_judged_only_those_that_pass_are_tried() -> None:
+    """contract: HTTP calls: between the one look-up and the dial it is decided what may be connected to."""
+    judged: list[Address] = []
+
+    def last(addresses: Sequence[Address]) -> Sequence[Address]:
+        judged.extend(addresses)
+        return addresses[-1:]
+
+    asked: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as barred, socket.create_server(("127.0.0.1", 0)) as passed:
+        names = [barred.getsockname(), passed.getsockname()]
+        resolver = Resolver(lambda *args, **_: asked.append(args) or found(*names))
+        dial("vendor.example", 80, Call(later()), resolver=resolver, judge=last).close()
+        barred.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            barred.accept()
+        passed.accept()[0].close()
+    assert judged == [Address(socket.AF_INET, name) for name in names]
+    assert len(asked) == 1
+
+
+def test_addresses_are_judged_host_is_refused_nothing_is_connected_to() -> None:
+    """contract: HTTP calls: a judge that refuses a host ends the call before any connection."""
+
+    def refuse(_: Sequence[Address]) -> Sequence[Address]:
+        raise OSError("refused")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        resolver = Resolver(lambda *_, **__: found(listener.getsockname()))
+        with pytest.raises(OSError, match=r"^refused$"):
+            dial("vendor.example", 80, Call(later()), resolver=resolver, judge=refuse)
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def test_addresses_are_judged_none_is_left_unreachable() -> None:
+    """contract: HTTP calls: a host without an address cannot be connected to."""
+    resolver = Resolver(lambda *_, **__: found(("127.0.0.1", 1)))
+    with pytest.raises(OSError, match=r"^no address$"):
+        dial("vendor.example", 80, Call(later()), resolver=resolver, judge=lambda _: ())
+
+
+def test_tls_certificate_is_trusted_answer_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """contract: HTTP calls: HTTPS works, with kept connections."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    lines: list[socket.socket] = []
+    with TLSVendors() as vendors:
+        vendors.behaviour["tavily"] = counted(reply(GOOD), lines)
+        client = endpoint(vendors.port, {"Authorization": "Bearer k"}, scheme="https")
+        assert outcome_of(lambda: [post(client, later()) for _ in range(3)]) == [GOOD] * 3
+        assert [seen.headers["authorization"] for seen in vendors.seen] == ["Bearer k"] * 3
+    assert len(set(lines)) == 1
+
+
+def test_tls_certificate_is_not_trusted_nothing_is_sent() -> None:
+    """contract: HTTP calls: TLS is verified."""
+    with TLSVendors() as vendors:
+        client = endpoint(vendors.port, scheme="https")
+        error = failure_of(lambda: post(client, later()))
+        assert vendors.seen == []
+    assert (error.reason, error.sent) == ("unreachable", False)
+
+
+def test_tls_certificate_is_for_another_name_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """contract: HTTP calls: and the name in the certificate is looked at."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    with TLSVendors() as vendors:
+        client = Endpoint(f"https://localhost:{vendors.port}/tavily/search", {}, connections=1)
+        error = failure_of(lambda: post(client, later()))
+        assert vendors.seen == []
+    assert (error.reason, error.sent) == ("unreachable", False)
+
+
+def test_tls_port_speaks_plain_http_unreachable() -> None:
+    """contract: HTTP calls: no status line came, so `unreachable`."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def listen() -> None:
+            connection, _ = listener.accept()
+            with connection:
+                connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+                connection.recv(9999)
+
+        threading.Thread(target=listen, daemon=True).start()
+        client = endpoint(listener.getsockname()[1], scheme="https")
+        error = failure_of(lambda: post(client, later()))
+    assert (error.reason, error.sent) == ("unreachable", False)
