@@ -88,6 +88,19 @@ def test_references_to_the_contract_name_its_sections() -> None:
     assert sorted(wrong) == []
 
 
+def test_no_reference_goes_by_number() -> None:
+    """Every reference leads to a page of this repository: no numbered section, no id of a case."""
+    number = re.compile(
+        "\N{SECTION SIGN}|" + r"\b[BX][0-9]{2,3}\b|\b(?:vendors|firecrawl_v2|engineering)\.md|\bP3\.1\b"
+    )
+    numbered = {
+        f"{path.relative_to(ROOT)}: {found}"
+        for path in sources_and_documents()
+        for found in number.findall(path.read_text(encoding="utf-8"))
+    }
+    assert sorted(numbered) == []
+
+
 def test_references_are_found_as_they_are_written() -> None:
     """One section, several, one that no mark ends; and a word that is no reference."""
     one, several, unended = "HTTP calls", "Merge, Credits", "Notes"
