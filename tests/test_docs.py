@@ -24,6 +24,7 @@ from tests.service import ROOT, Service
 
 SETTINGS = all_settings(DECLARED)
 README = (ROOT / "README.md").read_text()
+CONTRACT = (ROOT / "docs" / "contract.md").read_text()
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "skill/SKILL.md"]
 DOCUMENTS += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("*.md"))
 
@@ -52,6 +53,69 @@ def test_settings_table_names_every_setting_with_its_default() -> None:
     """README, Settings: the same variables in the same order, the same defaults."""
     documented = [(row[0].strip("`"), row[1].strip("`")) for row in rows(section("Settings"))]
     assert documented == [(setting.name, setting.default or "unset") for setting in SETTINGS]
+
+
+def test_contract_names_every_setting_with_its_default() -> None:
+    """docs/contract.md, Settings: held to the code as the README's table is."""
+    table = [row for row in rows(CONTRACT) if row[0].startswith("`SIFT_")]
+    assert [(row[0].strip("`"), row[1].strip("`")) for row in table] == [
+        (setting.name, setting.default or "unset") for setting in SETTINGS
+    ]
+
+
+# What follows the colon, up to the next mark, is the whole name of a section, or several with commas between.
+_REFERENCE = re.compile(r"\bcontract: ([A-Z][\w ]*(?:, [A-Z][\w ]*)*)")
+
+
+def cited(text: str) -> list[str]:
+    """Return the sections of docs/contract.md that a text cites, as it spells them."""
+    return [name for names in _REFERENCE.findall(text) for name in names.split(", ")]
+
+
+def sources_and_documents() -> list[Path]:
+    """Return every file that may cite the contract."""
+    code = [path for part in ("sift", "tests") for path in sorted((ROOT / part).rglob("*.py"))]
+    return [*code, ROOT / "wsgi.py", *(ROOT / name for name in DOCUMENTS)]
+
+
+def test_references_to_the_contract_name_its_sections() -> None:
+    """A reference to a section that is misspelt, renamed or gone is found here."""
+    sections = set(re.findall(r"^## (.+)$", CONTRACT, re.MULTILINE))
+    wrong = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in sources_and_documents()
+        for name in cited(path.read_text(encoding="utf-8"))
+        if name not in sections
+    }
+    assert sorted(wrong) == []
+
+
+def test_no_reference_goes_by_number() -> None:
+    """Every reference leads to a page of this repository: no numbered section, no id of a case."""
+    number = re.compile(
+        "\N{SECTION SIGN}|" + r"\b[BX][0-9]{2,3}\b|\b(?:vendors|firecrawl_v2|engineering)\.md|\bP3\.1\b"
+    )
+    numbered = {
+        f"{path.relative_to(ROOT)}: {found}"
+        for path in sources_and_documents()
+        for found in number.findall(path.read_text(encoding="utf-8"))
+    }
+    assert sorted(numbered) == []
+
+
+def test_references_are_found_as_they_are_written() -> None:
+    """One section, several, one that no mark ends; and a word that is no reference."""
+    one, several, unended = "HTTP calls", "Merge, Credits", "Notes"
+    text = f"contract: {one}: text (contract: {several}). A contract: no. As contract: {unended} says"
+    assert cited(text) == ["HTTP calls", "Merge", "Credits", "Notes says"]
+
+
+def test_every_invariant_has_a_test_that_carries_its_id() -> None:
+    """docs/contract.md, Invariants: `grep -rn "R5:" tests` finds proofs, of each and of no other."""
+    named = re.findall(r"^\| (R[0-9]) \|", CONTRACT, re.MULTILINE)
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    carried = re.findall(r'^ +"""((?:R[0-9][:,] )+)', tests, re.MULTILINE)
+    assert set(named) == set(re.findall("R[0-9]", " ".join(carried)))
 
 
 def test_no_document_names_a_setting_that_does_not_exist() -> None:
@@ -271,3 +335,4 @@ def test_every_warning_that_occurs_is_documented() -> None:
     notes = {note for note in notes if " " in note}
     assert notes >= {"extra include_domains dropped"}
     assert [words for words in sorted(reasons | notes) if words not in text] == []
+    assert [words for words in sorted(reasons | notes) if words not in CONTRACT] == []
