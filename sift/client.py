@@ -42,7 +42,7 @@ class SiftClient:
         self._trust_env = not _is_loopback(urlsplit(self._endpoint).hostname or "")
 
     def search(self, body: Mapping[str, object]) -> Answer:
-        """Post a search and give the service's answer, errors of the service included (contract §4).
+        """Post a search and give the service's answer, errors of the service included (contract: Errors).
 
         Raises UnreachableError or ForeignAnswerError.
         """
@@ -77,7 +77,7 @@ class SiftClient:
                 return response.status_code, response.content
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        # B107: a request with an auth of its own is the only one whose header no .netrc replaces.
+        # A request with an auth of its own is the only one whose header no .netrc replaces.
         if self._authorization:
             request.headers["Authorization"] = self._authorization
         return request
@@ -98,7 +98,7 @@ def _origin(url: str) -> str:
 
 
 def _checked(token: str) -> str:
-    # requests would refuse such a token in an error that shows it (B175).
+    # requests would refuse such a token in an error that shows it.
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise ConfigError("SIFT_TOKEN holds a blank, control or non-ASCII character")
     return token

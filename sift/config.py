@@ -249,7 +249,7 @@ class _Reader:
 
     def secret(self, name: str) -> str:
         value = self._environ.get(name, "").strip()
-        # Such a key would be refused deep inside the HTTP client, in an error that shows it (B175).
+        # Such a key would be refused deep inside the HTTP client, in an error that shows it.
         if not (value.isascii() and value.isprintable()) or " " in value:
             raise ConfigError(f"{name} holds a blank, control or non-ASCII character")
         return value

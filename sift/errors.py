@@ -22,15 +22,15 @@ class ConfigError(SiftError):
 
 
 class InvalidJsonError(SiftError):
-    """Say that a request body is no JSON object (contract §4)."""
+    """Say that a request body is no JSON object (contract: Search request)."""
 
 
 class InvalidQueryError(SiftError):
-    """Say that `query` or `queries` is missing or wrong (§2.1)."""
+    """Say that `query` or `queries` is missing or wrong (contract: Queries)."""
 
 
 class InvalidSearchError(SiftError):
-    """Name the first wrong field that is not a query (§2.1)."""
+    """Name the first wrong field that is not a query (contract: Search request)."""
 
     def __init__(self, field: str) -> None:
         super().__init__(field)
@@ -38,15 +38,15 @@ class InvalidSearchError(SiftError):
 
 
 class UnauthorizedError(SiftError):
-    """Say that a request carries no valid key (contract §3)."""
+    """Say that a request carries no valid key (contract: Callers)."""
 
 
 class SourceError(SiftError):
-    """Say why one vendor call failed, in a word of the closed vocabulary (contract §4).
+    """Say why one vendor call failed, in a word of the closed vocabulary (contract: Failures).
 
     reason: the words behind `<source>: `, for example `timeout` or `http 500`.
     sent: whether the request may have left this host; only a call that never did gives its credit back.
-    counts: whether the failure counts for the breaker (contract §8).
+    counts: whether the failure counts for the breaker (contract: Breaker).
     retry_after: seconds the vendor asked to be left alone, where it said so.
     """
 

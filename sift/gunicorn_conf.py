@@ -1,4 +1,4 @@
-"""gunicorn's settings: `gunicorn -c python:sift.gunicorn_conf wsgi:app` (contract §11)."""
+"""gunicorn's settings: `gunicorn -c python:sift.gunicorn_conf wsgi:app` (contract: Operations)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log: one JSON object a line, and of a request only what is allowed by name (§8, contract §12)."""
+"""The log: one JSON object a line, and of a request only what is allowed by name (contract: Log)."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tests.auth.keyfiles import ENTRY, put
     "content", [None, b"", [], [ENTRY | {"disabled": True}]], ids=["absent", "malformed", "no key", "no usable key"]
 )
 def test_start_without_a_usable_key_names_the_command_that_makes_one(tmp_path: Path, content: object) -> None:
-    """Contract §2: the operator learns in one line which file it is, and what to do."""
+    """contract: Settings: the operator learns in one line which file it is, and what to do."""
     path = tmp_path / "keys.json"
     if content is not None:
         put(path, content)

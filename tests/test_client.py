@@ -59,7 +59,9 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("base", ["", "/", "/sift", "/sift//"])
 def test_search_posts_once_with_its_token(wire: Wire, base: str) -> None:
-    """B107: the token is the caller's, whatever .netrc holds; a base path and trailing slashes are fine."""
+    """contract: Command line: the token is the caller's, whatever .netrc holds;
+    a base path and trailing slashes are fine.
+    """
     url, seen = wire(ok())
     assert SiftClient(url + base, "tok").search({"query": "ü", "k": 3}) == (200, ANSWER)
     ((path, headers, body),) = seen
@@ -70,7 +72,7 @@ def test_search_posts_once_with_its_token(wire: Wire, base: str) -> None:
 
 
 def test_without_token_no_authorization_is_sent(wire: Wire) -> None:
-    """B107: no token means none, and not one out of .netrc."""
+    """contract: Command line: no token means none, and not one out of .netrc."""
     url, seen = wire(ok())
     SiftClient(url).search({})
     assert "Authorization" not in seen[0][1]
@@ -78,7 +80,7 @@ def test_without_token_no_authorization_is_sent(wire: Wire) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_loopback_never_goes_through_a_proxy(wire: Wire, monkeypatch: pytest.MonkeyPatch, host: str) -> None:
-    """Contract §13: a proxy of the environment is not asked for this very machine."""
+    """contract: Command line: a proxy of the environment is not asked for this very machine."""
     proxy, proxied = wire(ok())
     monkeypatch.setenv("http_proxy", proxy)
     url, seen = wire(ok())
@@ -87,7 +89,7 @@ def test_loopback_never_goes_through_a_proxy(wire: Wire, monkeypatch: pytest.Mon
 
 
 def test_other_hosts_go_through_the_proxy_with_their_token(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contract §13, B107: elsewhere a proxy is used, and .netrc still replaces nothing."""
+    """contract: Command line: elsewhere a proxy is used, and .netrc still replaces nothing."""
     proxy, proxied = wire(ok())
     monkeypatch.setenv("http_proxy", proxy)
     assert SiftClient("http://sift.invalid", "tok").search({}) == (200, ANSWER)
@@ -96,7 +98,7 @@ def test_other_hosts_go_through_the_proxy_with_their_token(wire: Wire, monkeypat
 
 
 def test_redirect_is_not_followed(wire: Wire) -> None:
-    """Contract §13: a redirect is an answer that is not ours, and takes the token nowhere."""
+    """contract: Command line: a redirect is an answer that is not ours, and takes the token nowhere."""
     elsewhere, seen = wire(ok())
     url, _ = wire(ok(status="307 Temporary Redirect", headers=f"Location: {elsewhere}/v1/search\r\n"))
     with pytest.raises(ForeignAnswerError, match="307"):
@@ -106,7 +108,7 @@ def test_redirect_is_not_followed(wire: Wire) -> None:
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 500, 503])
 def test_refusals_of_the_service_are_answers(wire: Wire, status: int) -> None:
-    """Contract §4: an error in Sift's own form is given to the caller as it came."""
+    """contract: Errors: an error in Sift's own form is given to the caller as it came."""
     error = {"error": "some error", "hint": "k", "warnings": ["tavily: timeout"]}
     url, _ = wire(ok(error, f"{status} X"))
     assert SiftClient(url).search({}) == (status, error)
@@ -127,7 +129,7 @@ BROKEN = {
 
 @pytest.mark.parametrize(("answer", "error"), BROKEN.values(), ids=BROKEN)
 def test_broken_answers_tell_nothing_of_the_request(wire: Wire, answer: bytes, error: type[Exception]) -> None:
-    """Contract §13: no error's text, cause or context shows query, token or address."""
+    """contract: Command line: no error's text, cause or context shows query, token or address."""
     url, _ = wire(answer)
     with pytest.raises(error) as caught:
         SiftClient(url, "tok-needle").search({"query": "needle"})
@@ -138,7 +140,7 @@ def test_broken_answers_tell_nothing_of_the_request(wire: Wire, answer: bytes, e
 
 
 def test_missing_certificates_are_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Contract §13: a REQUESTS_CA_BUNDLE that is not there is one line, and no surprise."""
+    """contract: Command line: a REQUESTS_CA_BUNDLE that is not there is one line, and no surprise."""
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nonexistent.pem")
     with pytest.raises(UnreachableError):
         SiftClient("https://sift.invalid").search({})
@@ -161,7 +163,7 @@ BAD_ADDRESSES = (
 
 @pytest.mark.parametrize("url", BAD_ADDRESSES)
 def test_bad_address_is_a_setting_error(url: str) -> None:
-    """Contract §13: a bad SIFT_URL is named before anything is sent; a password in it is not shown."""
+    """contract: Command line: a bad SIFT_URL is named before anything is sent; a password in it is not shown."""
     with pytest.raises(ConfigError, match="SIFT_URL") as caught:
         SiftClient(url)
     assert "pw" not in str(caught.value)
@@ -169,7 +171,7 @@ def test_bad_address_is_a_setting_error(url: str) -> None:
 
 @pytest.mark.parametrize("token", ["q b", "q\nb", "q\x7f", "qé", "q\udcff"])
 def test_bad_token_is_a_setting_error(token: str) -> None:
-    """B175: a token that cannot be in a header is named and not shown."""
+    """contract: Command line: a token that cannot be in a header is named and not shown."""
     with pytest.raises(ConfigError, match="SIFT_TOKEN") as caught:
         SiftClient("http://127.0.0.1", token)
     assert "q" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Every setting, read once from the environment (contract §2)."""
+"""Every setting, read once from the environment (contract: Settings)."""
 
 from __future__ import annotations
 
@@ -183,14 +183,14 @@ BAD: list[tuple[str, str]] = [
 
 
 def test_defaults_are_those_of_the_table() -> None:
-    """contract §2: the table's column of defaults."""
+    """contract: Settings: the table's column of defaults."""
     config = read()
     assert {name: value(config, name) for name in DEFAULTS} == DEFAULTS
 
 
 @pytest.mark.parametrize(("name", "text", "meant"), GOOD)
 def test_value_is_good_it_is_read(name: str, text: str, meant: Any) -> None:
-    """contract §2: a good value counts, with blanks round it too, and changes no other setting."""
+    """contract: Settings: a good value counts, with blanks round it too, and changes no other setting."""
     for spelled in (text, f"  {text}\n"):
         config = read(**{name: spelled})
         others = DEFAULTS | ({"SIFT_KEYS_FILE": Path(text) / "keys.json"} if name == "SIFT_STATE_DIR" else {})
@@ -200,7 +200,9 @@ def test_value_is_good_it_is_read(name: str, text: str, meant: Any) -> None:
 
 @pytest.mark.parametrize(("name", "text"), BAD)
 def test_value_is_bad_one_line_names_the_variable(name: str, text: str) -> None:
-    """contract §2: a bad value stops the start with one line that names the variable, and never shows the value."""
+    """contract: Settings: a bad value stops the start with one line that names the variable,
+    and never shows the value.
+    """
     with pytest.raises(ConfigError) as raised:
         read(**{name: text})
     said = str(raised.value)
@@ -212,7 +214,7 @@ def test_value_is_bad_one_line_names_the_variable(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("blank", ["", " ", "\t \n"])
 def test_value_is_blank_it_is_unset(blank: str) -> None:
-    """contract §2: set but blank counts as unset, for every variable."""
+    """contract: Settings: set but blank counts as unset, for every variable."""
     assert Config.from_env(
         BASE | {setting.name: blank for setting in SETTINGS if setting.name not in BASE}, DECLARED
     ) == (Config.from_env(BASE, DECLARED))
@@ -240,12 +242,12 @@ def test_value_is_blank_it_is_unset(blank: str) -> None:
     ],
 )
 def test_sources_are_those_switched_on_in_order(environ: dict[str, str], names: list[str]) -> None:
-    """contract §2, §4: unset = source off; always in this order; the demo has all."""
+    """contract: Settings, Search answer: unset = source off; always in this order; the demo has all."""
     assert [source.name for source in Config.from_env({"HOME": "/h", **environ}, DECLARED).sources] == names
 
 
 def test_no_source_is_set_three_variables_are_named() -> None:
-    """contract §2: with no source and no demo the start is refused, naming the three."""
+    """contract: Settings: with no source and no demo the start is refused, naming the three."""
     for environ in ({}, {"SIFT_BRAVE_URL": "https://h/x", "SIFT_TAVILY_URL": "https://h/y", "SIFT_DEMO": "off"}):
         with pytest.raises(ConfigError) as raised:
             Config.from_env({"HOME": "/h", **environ}, DECLARED)
@@ -258,7 +260,7 @@ def test_no_source_is_set_three_variables_are_named() -> None:
     "name", ["SIFT_BRAVE_URL", "SIFT_TAVILY_TIMEOUT", "SIFT_TAVILY_DAILY_CAP", "SIFT_BRAVE_TIMEOUT"]
 )
 def test_value_of_a_source_that_is_off_is_bad_it_is_named_all_the_same(name: str) -> None:
-    """contract §2: a bad value stops the start."""
+    """contract: Settings: a bad value stops the start."""
     with pytest.raises(ConfigError, match=f"^{name} "):
         Config.from_env(BASE | {name: "bad"}, DECLARED)
 
@@ -291,7 +293,7 @@ def test_no_source_is_set_message_follows_from_what_is_declared(
 
 
 def test_only_tavily_has_a_cap() -> None:
-    """contract §8: the other sources are free."""
+    """contract: Credits: the other sources are free."""
     assert [source.daily_cap for source in read().sources] == [None, None, 30]
 
 
@@ -301,14 +303,14 @@ def test_only_tavily_has_a_cap() -> None:
 @pytest.mark.parametrize("name", KEYS)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "  ", "\t"])
 def test_key_ends_with_white_space_it_is_trimmed(name: str, end: str) -> None:
-    """B175: a key read from a file with its line end."""
+    """contract: Settings: a key read from a file with its line end."""
     assert value(read(**{name: f"{end}secret-key{end}"}), name) == "secret-key"
 
 
 @pytest.mark.parametrize("name", KEYS)
 @pytest.mark.parametrize("inside", ["\n", "\x00", " ", "\u00e9", "\x1b", "\u2028", "\udcff"])
 def test_key_holds_an_unfit_character_it_is_not_shown(name: str, inside: str) -> None:
-    """B175: start-up refuses it without printing any part of it."""
+    """contract: Settings: start-up refuses it without printing any part of it."""
     with pytest.raises(ConfigError) as raised:
         read(**{name: f"secret{inside}word"})
     assert name in str(raised.value)
@@ -316,7 +318,7 @@ def test_key_holds_an_unfit_character_it_is_not_shown(name: str, inside: str) ->
 
 
 def test_config_is_shown_keys_are_not() -> None:
-    """contract §2: no setting's value is ever printed if it is a key."""
+    """contract: Settings: no setting's value is ever printed if it is a key."""
     config = read()
     for shown in (repr(config), str(config.sources), f"{config.sources[1]!r}"):
         assert "brave-key" not in shown
@@ -324,7 +326,7 @@ def test_config_is_shown_keys_are_not() -> None:
 
 
 def test_config_is_frozen() -> None:
-    """contract §2: one frozen object."""
+    """contract: Settings: one frozen object."""
     config = read()
     with pytest.raises(FrozenInstanceError):
         config.threads = 1  # type: ignore[misc]
@@ -348,7 +350,7 @@ def test_config_is_frozen() -> None:
     ],
 )
 def test_state_dir_is_chosen_by_the_first_that_is_set(environ: dict[str, str], path: str) -> None:
-    """contract §2: `SIFT_STATE_DIR`, then `$XDG_STATE_HOME/sift`, then `~/.local/state/sift`."""
+    """contract: Settings: `SIFT_STATE_DIR`, then `$XDG_STATE_HOME/sift`, then `~/.local/state/sift`."""
     assert state_dir(environ) == Path(path)
     assert keys_file(environ) == Path(path) / "keys.json"
     assert keys_file(environ | {"SIFT_KEYS_FILE": " /k.json "}) == Path("/k.json")
@@ -358,13 +360,13 @@ def test_state_dir_is_chosen_by_the_first_that_is_set(environ: dict[str, str], p
 def test_state_dir_home_is_unset_the_users_own_is_taken(
     environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """contract §2: `~` is the user's, also where a service manager sets no HOME."""
+    """contract: Settings: `~` is the user's, also where a service manager sets no HOME."""
     monkeypatch.delenv("HOME")
     assert state_dir(environ) == Path(pwd.getpwuid(os.getuid()).pw_dir) / ".local/state/sift"
 
 
 def test_state_dir_user_has_no_home_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """contract §2: as in a container with a made-up user: one line, no traceback."""
+    """contract: Settings: as in a container with a made-up user: one line, no traceback."""
 
     def unknown(user: int) -> None:
         raise KeyError(user)
@@ -380,7 +382,7 @@ def test_state_dir_user_has_no_home_the_variable_is_named(monkeypatch: pytest.Mo
 
 
 def test_settings_each_is_read_and_each_name_in_the_code_is_one() -> None:
-    """layout §5: SETTINGS is what README and code are held to, so nothing in it is dead and nothing is missing."""
+    """SETTINGS is what README and code are held to, so nothing in it is dead and nothing is missing."""
     names = [setting.name for setting in SETTINGS]
     assert len(set(names)) == len(names)
     assert set(names) == set(DEFAULTS)
@@ -394,13 +396,13 @@ def test_settings_each_is_read_and_each_name_in_the_code_is_one() -> None:
 
 
 def test_settings_defaults_are_those_in_use() -> None:
-    """layout §5: the default the table shows is the one that is read."""
+    """The default the table shows is the one that is read."""
     shown = {setting.name: setting.default for setting in SETTINGS if setting.default}
     assert read(**shown) == read()
     assert all(setting.help and "\n" not in setting.help for setting in SETTINGS)
 
 
 def test_settings_help_names_every_log_level() -> None:
-    """contract §2: the levels that can be set are the ones that are told."""
+    """contract: Settings: the levels that can be set are the ones that are told."""
     (log_level,) = [setting for setting in SETTINGS if setting.name == "SIFT_LOG_LEVEL"]
     assert all(level in log_level.help for level in LOG_LEVELS)

@@ -73,7 +73,7 @@ def _part(module: str) -> str:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_of_module_stay_within_the_table(module: str) -> None:
-    """Layout §2: data goes down once and comes up once; no part knows one above it."""
+    """Data goes down once and comes up once; no part knows one above it."""
     part = _part(module)
     allowed = MAY_IMPORT[part] | {part}
     for name in sorted(_imports(module)):
@@ -89,7 +89,7 @@ def test_table_names_every_part_and_no_other() -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_flask_is_imported_in_the_api_only(module: str) -> None:
-    """Nothing below the API knows HTTP: `search` and `sources` run in threads without a request (B136)."""
+    """Nothing below the API knows HTTP: `search` and `sources` run in threads without a request."""
     if _part(module) not in FLASK:
         assert not {name.split(".")[0] for name in _imports(module)} & {"flask", "werkzeug"}
 
@@ -123,7 +123,7 @@ def test_no_vendor_is_named_outside_its_own_modules(module: str) -> None:
 
 @pytest.mark.parametrize("module", [module for module in MODULES if module.startswith("sift.api.v2")])
 def test_v2_imports_nothing_of_v1(module: str) -> None:
-    """§1: `/v2/search` is frozen; it shares neither v1's envelope nor its schema."""
+    """contract: Firecrawl door: `/v2/search` is frozen; it shares neither v1's envelope nor its schema."""
     for name in _imports(module):
         assert not name.startswith("sift.api.v1"), name
         assert name != "sift.search.schema"

@@ -32,7 +32,9 @@ def flags(command: click.Command) -> set[str]:
 
 
 def test_front_matter_is_valid_for_agent_skills() -> None:
-    """§10: the Agent Skills format: known fields alone, a name equal to its directory's, bounded texts."""
+    """contract: Command line: the Agent Skills format: known fields alone, a name equal to its directory's,
+    bounded texts.
+    """
     assert TEXT.startswith("---\n")
     assert META.keys() <= {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
     assert META["name"] == "sift"  # installed as …/skills/sift/SKILL.md
@@ -42,7 +44,7 @@ def test_front_matter_is_valid_for_agent_skills() -> None:
 
 
 def test_front_matter_is_valid_for_hermes() -> None:
-    """§10: Hermes: one sentence of at most 60 characters, a body, its sections in order."""
+    """contract: Command line: Hermes: one sentence of at most 60 characters, a body, its sections in order."""
     assert re.fullmatch(r"[A-Z][^.<>]{20,58}\.", META["description"])
     assert all(isinstance(tag, str) for tag in META["metadata"]["hermes"]["tags"])
     sections = re.findall(r"^## (.+)$", BODY, re.M)
@@ -51,7 +53,7 @@ def test_front_matter_is_valid_for_hermes() -> None:
 
 
 def test_flags_in_skill_and_command_are_the_same() -> None:
-    """§10: every flag of `sift search` is taught, and none that is not there."""
+    """contract: Command line: every flag of `sift search` is taught, and none that is not there."""
     command = sift.commands["search"]
     wanted = flags(command) - {"--help", "-h"}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", BODY))
@@ -82,7 +84,7 @@ def test_number_of_queries_in_skill_and_service_is_the_same() -> None:
 
 
 def test_fields_in_skill_and_answer_are_the_same() -> None:
-    """§10: every field of the envelope is explained, and none that is not there."""
+    """contract: Command line: every field of the envelope is explained, and none that is not there."""
     rows = table("### The JSON envelope")
     top = {name for row in rows for name in re.findall(r"`([a-z_]+)", row[0])}
     inner = {row[0]: set(re.findall(r"`([a-z_]+)`", row[1])) for row in rows}
@@ -92,7 +94,7 @@ def test_fields_in_skill_and_answer_are_the_same() -> None:
 
 
 def test_exit_codes_in_skill_and_command_are_the_same() -> None:
-    """Contract §13: the codes an agent learns are the codes it gets."""
+    """contract: Command line: the codes an agent learns are the codes it gets."""
     assert [int(row[0]) for row in table("### Exit codes")] == sorted(set(ExitStatus) - {ExitStatus.INTERRUPTED})
 
 
@@ -113,13 +115,13 @@ WARNINGS = [
 
 @pytest.mark.parametrize("warning", WARNINGS)
 def test_every_warning_is_explained(warning: str) -> None:
-    """Contract §4, §5, P3.1 §5: an agent can look up each warning it may get, and what to do."""
+    """contract: Notes: an agent can look up each warning it may get, and what to do."""
     row = next(row for row in table("### Warnings") if re.search(rf"`(: )?([^`]*: )?{re.escape(warning)}`", row[0]))
     assert all(row)
 
 
 def test_no_command_is_taught_that_does_not_exist() -> None:
-    """§10: batch and fetch are named as coming; nothing runnable uses a missing command."""
+    """contract: Command line: batch and fetch are named as coming; nothing runnable uses a missing command."""
     runnable = "\n".join(re.findall(r"```bash\n(.*?)```", BODY, re.S))
     assert set(re.findall(r"^ *sift ([a-z]+)", runnable, re.M)) <= set(sift.commands)
     assert set(re.findall(r"`sift ([a-z]+)", BODY)) - set(sift.commands) == {"batch", "fetch"}
@@ -131,7 +133,7 @@ def test_no_command_is_taught_that_does_not_exist() -> None:
 
 
 def test_web_search_is_the_last_resort() -> None:
-    """§10: web_search only when Sift is unreachable, and without filters through /v2/search."""
+    """contract: Command line: web_search only when Sift is unreachable, and without filters through /v2/search."""
     pitfall = next(part for part in BODY.split("\n- ") if part.startswith("`web_search`"))
     assert "exit code 4 only" in pitfall
     assert "`/v2/search`, which knows no filters" in pitfall

@@ -1,4 +1,4 @@
-"""Every error as JSON, in the form of the version that was asked (contract §4, §9)."""
+"""Every error as JSON, in the form of the version that was asked (contract: Errors, Firecrawl door)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The door: every request but `/healthz` shows its key before anything of it is read (contract §3)."""
+"""The door: every request but `/healthz` shows its key before anything of it is read (contract: Callers)."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Key:
 
 
 def parse_keys(text: str) -> tuple[Key, ...]:
-    """Read the file's text; raise ValueError or RecursionError unless all of it is as contract §3 says.
+    """Read the file's text; raise ValueError or RecursionError unless all of it is in that form (contract: Callers).
 
     Unknown fields are refused: a misspelt `expires` must not become a key for ever.
     """

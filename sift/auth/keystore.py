@@ -1,4 +1,7 @@
-"""The key file on disk: read with suspicion, written in one step, by one `sift key` command at a time (contract §3)."""
+"""The key file on disk: read with suspicion, written in one step, by one `sift key` command at a time.
+
+contract: Callers.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def _run(arguments: list[str]) -> int:
         sys.stdout.flush()  # here, where a failure is still ours to report
         return status
     except BrokenPipeError:
-        status = ExitStatus.ANSWERED  # `sift search … | head -n1` (B183)
+        status = ExitStatus.ANSWERED  # `sift search … | head -n1`
     except KeyboardInterrupt:
         status = ExitStatus.INTERRUPTED
     except Exception as error:  # the text may hold anything: the type says enough

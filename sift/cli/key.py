@@ -1,4 +1,4 @@
-"""`sift key`: make, list and revoke the keys of the service on this host (contract §3)."""
+"""`sift key`: make, list and revoke the keys of the service on this host (contract: Callers)."""
 
 from __future__ import annotations
 

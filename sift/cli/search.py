@@ -1,4 +1,4 @@
-"""`sift search`: flags become the JSON body of `POST /v1/search`, the answer becomes text (P3.1 §9, contract §13)."""
+"""`sift search`: flags become the JSON body of `POST /v1/search`, the answer becomes text (contract: Command line)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _queries(query: str | None, path: str | None) -> dict[str, Any]:
 
 
 def _read_queries(path: str) -> list[str]:
-    """Read a queries file; its text is UTF-8 whatever the locale, a byte order mark and CRLF are fine (B190, B191)."""
+    """Read a queries file; its text is UTF-8 whatever the locale, a byte order mark and CRLF are fine."""
 
     def refuse(reason: str) -> click.BadParameter:
         return click.BadParameter(reason, param_hint="'--queries-file'")

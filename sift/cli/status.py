@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """Name the exit codes (contract §13)."""
+    """Name the exit codes (contract: Command line)."""
 
     ANSWERED = 0  # also with no hits
     FAILED = 1  # inside Sift, or what answered is not Sift

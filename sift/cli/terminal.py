@@ -54,7 +54,7 @@ def complain(message: str) -> None:
 
 
 def prepare_streams() -> None:
-    """Make both streams printable: what an encoding lacks is replaced (B188), and a closed stream swallows all.
+    """Make both streams printable: what an encoding lacks is replaced, and a closed stream swallows all.
 
     A stream that is None would send errors to stdout.
     """

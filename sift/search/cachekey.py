@@ -1,4 +1,4 @@
-"""The key of an answer: everything that can change it, in one canonical form (§7, contract §8)."""
+"""The key of an answer: everything that can change it, in one canonical form (contract: Cache)."""
 
 from __future__ import annotations
 

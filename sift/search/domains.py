@@ -1,4 +1,4 @@
-"""Domain filters: what a legal entry is, and which hosts it matches (§2.2, §6.3)."""
+"""Domain filters: what a legal entry is, and which hosts it matches (contract: Domains, Domain filter)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 def normalise_domain(text: str) -> str | None:
     """Give a domain entry in lower case without trailing dot; None when it is no hostname.
 
-    ASCII is checked before folding: Python's lower() turns the Kelvin sign into a plain k (X01).
+    ASCII is checked before folding: Python's lower() turns the Kelvin sign into a plain k.
     """
     name = text.removesuffix(".")
     return name.lower() if len(name) <= 253 and _DOMAIN.fullmatch(name) else None

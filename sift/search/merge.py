@@ -1,4 +1,4 @@
-"""Folding ranked lists into one (contract §7, R4): pure functions over canonical keys.
+"""Folding ranked lists into one (R4; contract: Merge): pure functions over canonical keys.
 
 Hits are grouped by key once; ranks are fused on keys alone, and only the hits that are returned get built.
 """
@@ -30,7 +30,7 @@ class SourceList(NamedTuple):
 
 
 def fuse(lists: Sequence[Iterable[str]]) -> Ranking:
-    """Fuse ranked lists of keys by reciprocal rank: score = Σ 1/(60 + rank), ranks from 1 (§6.2).
+    """Fuse ranked lists of keys by reciprocal rank: score = Σ 1/(60 + rank), ranks from 1 (contract: Merge).
 
     A key counts once a list, at its best rank. Ties go by list order, then rank: dicts keep first-seen order and
     sorting is stable. Sums are exact (fsum), so that the order of adding never decides.

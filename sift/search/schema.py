@@ -1,4 +1,7 @@
-"""The edge of `POST /v1/search`: from JSON to a SearchRequest, or to the one error that names a field (§2)."""
+"""The edge of `POST /v1/search`: from JSON to a SearchRequest, or to the one error that names a field.
+
+contract: Search request.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,10 @@ _TYPES: dict[str, tuple[type, ...]] = {"boolean": (bool,), "integer": (int,), "n
 
 
 def load_search(payload: Mapping[str, Any]) -> SearchRequest:
-    """Validate the fields of a request. Raises InvalidQueryError or InvalidSearchError; queries win (§2.1)."""
+    """Validate the fields of a request. Raises InvalidQueryError or InvalidSearchError; queries win.
+
+    contract: Search request.
+    """
     try:
         data, wrong = _SCHEMA.load(payload), set[str]()
     except ValidationError as error:
@@ -44,7 +50,10 @@ def load_search(payload: Mapping[str, Any]) -> SearchRequest:
 
 
 def unknown_field_warnings(payload: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name the fields that are ignored, with the one that was probably meant; at most five (contract §4)."""
+    """Name the fields that are ignored, with the one that was probably meant; at most five.
+
+    contract: Search request.
+    """
     if payload.keys() <= _EMPTY.keys():
         return ()
     known = {_squash(name): name for name in _NAMES}
@@ -144,7 +153,7 @@ class _Rules(Schema):
 
     @pre_load
     def _omit(self, payload: Mapping[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Drop what means omitted: null everywhere, "" for a string, [] for a list (contract §4)."""
+        """Drop what means omitted: null everywhere, "" for a string, [] for a list (contract: Search request)."""
         return {name: value for name, value in payload.items() if value is not None and value != _EMPTY.get(name)}
 
     @post_load

@@ -1,4 +1,4 @@
-"""Turning a vendor's title or snippet into plain text (contract §6). Every step is linear in the text's length."""
+"""Turning a vendor's title or snippet into plain text (contract: Texts). Every step is linear in the text's length."""
 
 from __future__ import annotations
 

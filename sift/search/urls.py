@@ -1,6 +1,6 @@
 """Reading a hit's URL: the canonical key that says which hits are one page, and the host a browser would go to.
 
-The URL shown is always the vendor's own; what is made here is for comparing only (contract §7).
+The URL shown is always the vendor's own; what is made here is for comparing only (contract: Canonical URLs).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _UNFIT_AUTHORITY = re.compile(r"[\\\s\x00-\x1f\x7f-\x9f]")
 _FORBIDDEN_IN_HOST = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")  # WHATWG URL, forbidden domain code points
 _ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+|[^\x21-\x7e]+")
-# RFC 3986's unreserved characters, and the apostrophe, which browsers escape and servers do not tell apart (B015).
+# RFC 3986's unreserved characters, and the apostrophe, which browsers escape and servers do not tell apart.
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~'")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 _BARE_HEX = re.compile(r"(?<![^.])0x(?![^.])")  # a browser's zero, which inet_aton refuses
@@ -123,7 +123,7 @@ def _read_slowly(url: str) -> Address | None:
     key += _normal(path).removesuffix("/")
     if kept := _kept(_normal(query)):
         key += "?" + kept
-    if fragment.startswith(("/", "!")):  # a route of a one-page application, not an anchor (B007)
+    if fragment.startswith(("/", "!")):  # a route of a one-page application, not an anchor
         key += "#" + _normal(fragment)
     return Address(key, host)
 

@@ -1,4 +1,4 @@
-"""Brave's LLM Context API, `GET …/res/v1/llm/context?q=` (§5, vendors.md §3)."""
+"""Brave's LLM Context API, `GET …/res/v1/llm/context?q=` (contract: Brave)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ VENDOR = Vendor(SETTINGS, Brave.from_config)
 
 
 def notes(filter: Filter) -> tuple[str, ...]:
-    """Say which filters Brave cannot apply (§5, contract §5)."""
+    """Say which filters Brave cannot apply (contract: Brave, Notes)."""
     return not_applied(
         Brave.name,
         {

@@ -1,4 +1,4 @@
-"""Fitting a query into what a vendor takes (contract §5)."""
+"""Fitting a query into what a vendor takes (contract: Texts)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SearXNG, `GET {url}/search?format=json` (§5, vendors.md §2)."""
+"""SearXNG, `GET {url}/search?format=json` (contract: SearXNG)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ VENDOR = Vendor(SETTINGS, Searxng.from_config)
 
 
 def parameters(query: str, filter: Filter) -> dict[str, str]:
-    """Build the query string: `site:` before the query, the rest as parameters, never as bangs (§5)."""
+    """Build the query string: `site:` before the query, the rest as parameters, never as bangs (contract: SearXNG)."""
     sites = " OR ".join(f"site:{host}" for host in filter.include_domains[:MAX_SITES]) if filter.restricts else ""
     built = {"q": f"{sites} {query}" if sites else query, "format": "json"}
     if filter.time_range:
@@ -55,7 +55,7 @@ def parameters(query: str, filter: Filter) -> dict[str, str]:
 
 
 def notes(query: str, filter: Filter) -> tuple[str, ...]:
-    """Say which filters SearXNG cannot apply, and when the query itself is a command to it (§5, contract §5)."""
+    """Say which filters SearXNG cannot apply, and when the query itself is a command to it (contract: SearXNG)."""
     said = {
         "extra include_domains dropped": filter.restricts and len(filter.include_domains) > MAX_SITES,
         "topic ignored (no finance category)": filter.topic == "finance",
@@ -76,7 +76,7 @@ def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     hits = hits_of(rows_of(body, "results"), read_row)
     unresponsive = body.get("unresponsive_engines")
     silent = len(unresponsive) if isinstance(unresponsive, list) else 0
-    if silent and not hits:  # blocked engines must not look like "nothing found" (B089, B123)
+    if silent and not hits:  # blocked engines must not look like "nothing found"
         raise SourceError("no engine answered")
     if silent:
         notes += (f"{Searxng.name}: {silent} engine{'s' * (silent > 1)} unresponsive",)

@@ -1,4 +1,4 @@
-"""Tavily, `POST /search` and no other path (§4, vendors.md §1)."""
+"""Tavily, `POST /search` and no other path (contract: Tavily)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ VENDOR = Vendor(SETTINGS, Tavily.from_config)
 
 
 def request_body(query: str, filter: Filter) -> dict[str, Any]:
-    """Build the JSON body: the fixed fields always, a filter's field only when it is set (§4).
+    """Build the JSON body: the fixed fields always, a filter's field only when it is set (contract: Tavily).
 
     `filter_by_published_date` and `include_usage` stay unset.
     """
@@ -69,7 +69,7 @@ def request_body(query: str, filter: Filter) -> dict[str, Any]:
         "max_results": MAX_RESULTS,
     }
     if include := _with_dot(filter.include_domains):
-        # Without the mode Tavily has treated the list as a preference (vendors.md §1.4).
+        # Without the mode Tavily has treated the list as a preference.
         body |= {"include_domains": include, "include_domains_mode": filter.include_domains_mode}
     if exclude := _with_dot(filter.exclude_domains):
         body["exclude_domains"] = exclude
@@ -89,7 +89,10 @@ def request_body(query: str, filter: Filter) -> dict[str, Any]:
 
 
 def notes(filter: Filter) -> tuple[str, ...]:
-    """Say which part of an include list Tavily would refuse; the post-filter enforces it all the same (contract §5)."""
+    """Say which part of an include list Tavily would refuse; the post-filter enforces it all the same.
+
+    contract: Notes.
+    """
     if len(_with_dot(filter.include_domains)) < len(filter.include_domains):
         return (f"{Tavily.name}: include_domains without a dot not sent",)
     return ()

@@ -1,4 +1,4 @@
-"""Answers kept in memory for a while (§7)."""
+"""Answers kept in memory for a while (contract: Cache)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MemoryCache:
     def __init__(self, entries: int, ttl: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._ttl = ttl
         self._clock = clock
-        self._lock = threading.Lock()  # cachetools' classes are not safe between threads, for reading either (B090)
+        self._lock = threading.Lock()  # cachetools' classes are not safe between threads, for reading either
         self._answers: LRUCache[bytes, tuple[float, SearchResult]] = LRUCache(entries)
 
     def get(self, key: bytes) -> SearchResult | None:

@@ -1,4 +1,7 @@
-"""The daily cap: credits counted in SQLite, shared by every worker of the host, surviving restarts (contract §8)."""
+"""The daily cap: credits counted in SQLite, shared by every worker of the host, surviving restarts.
+
+contract: Credits.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ CREATE TABLE IF NOT EXISTS spent (
     source TEXT NOT NULL, day TEXT NOT NULL, credits INTEGER NOT NULL, PRIMARY KEY (source, day)
 ) WITHOUT ROWID
 """
-# Days ahead count too: a clock that steps back gets no new budget (B164).
+# Days ahead count too: a clock that steps back gets no new budget.
 _SPENT = "SELECT coalesce(sum(credits), 0) FROM spent WHERE source = ? AND day >= ?"
 # One statement, so that reading and taking are one step for every thread and process.
 _RESERVE = """

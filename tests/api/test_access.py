@@ -1,4 +1,7 @@
-"""Who may call: every route but one, keys that come and go while it runs, and guesses that are slowed (contract §3)."""
+"""Who may call: every route but one, keys that come and go while it runs, and guesses that are slowed.
+
+contract: Callers.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,7 @@ def rules(tmp_path: Path) -> set[str]:
 
 
 def test_every_route_but_healthz_needs_a_key(guarded: Guarded, tmp_path: Path) -> None:
-    """Contract §3: the URL map walked with every method: 401 in the version's form, and no vendor is asked."""
+    """contract: Callers: the URL map walked with every method: 401 in the version's form, and no vendor is asked."""
     paths = rules(tmp_path)
     assert {"/healthz", "/v1/search", "/v1/status", "/v2/search"} <= paths
     unknown = [
@@ -136,7 +139,7 @@ WRONG = {
 
 @pytest.mark.parametrize("authorization", WRONG.values(), ids=WRONG)
 def test_wrong_authorization_is_the_same_401(guarded: Guarded, authorization: str | None) -> None:
-    """B200, B206, contract §3: missing, malformed and unknown alike; never a 500."""
+    """contract: Callers: missing, malformed and unknown alike; never a 500."""
     token = guarded.fleet
     filled = authorization and authorization.replace("{token}", token).replace("{upper}", token.upper()).replace(
         "{cut}", token[:-1]
@@ -147,18 +150,18 @@ def test_wrong_authorization_is_the_same_401(guarded: Guarded, authorization: st
 
 @pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER   {}", "bEaReR\t{}", "Bearer {}  "])
 def test_scheme_is_case_blind_and_blanks_are_free(guarded: Guarded, form: str) -> None:
-    """B205, B206: any case of the scheme, any blanks."""
+    """contract: Callers: any case of the scheme, any blanks."""
     assert guarded.search(form.format(guarded.fleet)).status == 200
 
 
 def test_key_is_asked_before_the_body_is_read(guarded: Guarded) -> None:
-    """Contract §3: a client without a key learns so although its body never comes."""
+    """contract: Callers: a client without a key learns so although its body never comes."""
     data = head("/v1/search", "Content-Length: 60000")
     assert parse(exchange(guarded.service, data, half_close=True)).status == 401
 
 
 def test_class_comes_from_the_key_alone(guarded: Guarded) -> None:
-    """B085, B086: no header and no field makes a restricted caller a fleet one."""
+    """contract: Callers: no header and no field makes a restricted caller a fleet one."""
     headers = {
         **bearer(guarded.restricted),
         "X-Caller-Class": "fleet",
@@ -170,12 +173,12 @@ def test_class_comes_from_the_key_alone(guarded: Guarded) -> None:
     assert guarded.service.get("/v1/status", bearer(guarded.fleet)).status == 200
     body = {"query": "class words", "caller_class": "fleet"}
     assert guarded.service.post("/v1/search", body, bearer(guarded.fleet)).json()["cached"] is False
-    assert guarded.service.post("/v1/search", body, headers).json()["cached"] is False  # B084: an entry a class
+    assert guarded.service.post("/v1/search", body, headers).json()["cached"] is False  # an entry a class
     assert guarded.service.post("/v1/search", body, headers).json()["cached"] is True
 
 
 def test_secrets_are_compared_in_constant_time(guarded: Guarded, monkeypatch: pytest.MonkeyPatch) -> None:
-    """B208, contract §3: one compare_digest on bytes of equal length for each attempt, known or not."""
+    """contract: Callers: one compare_digest on bytes of equal length for each attempt, known or not."""
     compared: list[tuple[Any, Any]] = []
     real = identify.hmac.compare_digest
 
@@ -202,7 +205,7 @@ def test_secrets_are_compared_in_constant_time(guarded: Guarded, monkeypatch: py
 
 
 def test_keys_are_rotated_revoked_and_expire_while_it_runs(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §3: `sift key` makes, lists and revokes; the running service follows at its next request."""
+    """contract: Callers: `sift key` makes, lists and revokes; the running service follows at its next request."""
     guarded = Guarded(tmp_path, vendors)
     with guarded.service:
         made = guarded.sift("key", "new", "--name", "fleet-bot", "--class", "fleet", "--expires", "90d")
@@ -249,7 +252,9 @@ DAMAGES = {
 
 @pytest.mark.parametrize(("content", "mode"), DAMAGES.values(), ids=DAMAGES)
 def test_broken_key_file_keeps_the_old_keys_and_says_so(guarded: Guarded, content: bytes, mode: int) -> None:
-    """Contract §3: while the new file is broken the old keys hold, and one line tells; the next good one counts."""
+    """contract: Callers: while the new file is broken the old keys hold, and one line tells;
+    the next good one counts.
+    """
     good = guarded.keys.read_bytes()
     before = guarded.service.log().count(b"key file cannot be used")
     replace(guarded.keys, content, mode)
@@ -262,7 +267,7 @@ def test_broken_key_file_keeps_the_old_keys_and_says_so(guarded: Guarded, conten
 
 @pytest.mark.parametrize("mode", [0o644, 0o620])
 def test_wide_key_file_stops_the_start(vendors: Vendors, tmp_path: Path, mode: int) -> None:
-    """Contract §3, §2: anything wider than 0600 stops all of gunicorn at once, with a code that is not zero."""
+    """contract: Callers: anything wider than 0600 stops all of gunicorn at once, with a code that is not zero."""
     guarded = Guarded(tmp_path, vendors)
     guarded.keys.chmod(mode)
     refuse(guarded.service, "SIFT_KEYS_FILE")
@@ -270,7 +275,9 @@ def test_wide_key_file_stops_the_start(vendors: Vendors, tmp_path: Path, mode: i
 
 @pytest.mark.parametrize("content", [None, b"[]"], ids=["absent", "no key"])
 def test_no_usable_key_stops_the_start(vendors: Vendors, tmp_path: Path, content: bytes | None) -> None:
-    """B202, B204: without a key nobody gets in, by accident or otherwise; the command that makes one is named."""
+    """contract: Callers: without a key nobody gets in, by accident or otherwise;
+    the command that makes one is named.
+    """
     guarded = Guarded(tmp_path, vendors)
     guarded.keys.unlink()
     if content is not None:
@@ -293,7 +300,9 @@ def refuse(service: Service, word: str) -> str:
 
 
 def test_guesses_are_slowed_and_nobody_else(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §3: one address, as behind a proxy: guesses wait, up to a share of the threads; good keys never do."""
+    """contract: Callers: one address, as behind a proxy: guesses wait, up to a share of the threads;
+    good keys never do.
+    """
     guarded = Guarded(tmp_path, vendors, SIFT_THREADS="8")
     with guarded.service, ThreadPoolExecutor(24) as pool:
         for _ in range(FREE_FAILURES + 4):
@@ -310,7 +319,7 @@ def test_guesses_are_slowed_and_nobody_else(vendors: Vendors, tmp_path: Path) ->
 
 
 def test_throttle_waits_by_the_address_and_forgets() -> None:
-    """Contract §3: nothing at first, then doubling to a second; per address; forgotten after a minute."""
+    """contract: Callers: nothing at first, then doubling to a second; per address; forgotten after a minute."""
     waits: list[float] = []
     clock = [0.0]
     throttle = Throttle(16, sleep=waits.append, clock=lambda: clock[0])
@@ -325,7 +334,7 @@ def test_throttle_waits_by_the_address_and_forgets() -> None:
 
 
 def test_throttle_bounds_what_it_remembers_and_holds() -> None:
-    """Contract §3: a hundred thousand addresses cost a bounded memory; a small worker gives no thread away."""
+    """contract: Callers: a hundred thousand addresses cost a bounded memory; a small worker gives no thread away."""
     waits: list[float] = []
     throttle = Throttle(8, sleep=waits.append, clock=lambda: 0.0)
     for number in range(100_000):

@@ -1,4 +1,4 @@
-"""Bodies that are no request: every one is answered in JSON, and costs nothing (contract §4)."""
+"""Bodies that are no request: every one is answered in JSON, and costs nothing (contract: Search request)."""
 
 from __future__ import annotations
 
@@ -54,31 +54,31 @@ def deep(levels: int) -> bytes:
 
 
 NO_OBJECT: Mapping[str, bytes] = {
-    "B146-list": b"[1]",
-    "B146-list-of-object": b'[{"query": "a"}]',
-    "B146-string": b'"x"',
-    "B146-number": b"5",
-    "B146-boolean": b"true",
-    "B147-null": b"null",
-    "B147-empty": b"",
+    "list": b"[1]",
+    "list-of-object": b'[{"query": "a"}]',
+    "string": b'"x"',
+    "number": b"5",
+    "boolean": b"true",
+    "null": b"null",
+    "empty": b"",
     "blank": b"  \n",
-    "B147-no-json": b"query=a",
+    "no-json": b"query=a",
     "cut": b'{"query": "a"',
     "two-objects": b'{"query": "a"}{}',
     "trailing-comma": b'{"query": "a",}',
     "single-quotes": b"{'query': 'a'}",
     "comment": b'{"query": "a"} // x',
     "control-character": b'{"query": "a\nb"}',
-    "B144-deep-lists": b"[" * 60_000,
-    "B144-deep-objects": b'{"a":' * 12_000,
-    "B144-deep-and-closed": b"[" * 30_000 + b"]" * 30_000,
+    "deep-lists": b"[" * 60_000,
+    "deep-objects": b'{"a":' * 12_000,
+    "deep-and-closed": b"[" * 30_000 + b"]" * 30_000,
     "too-deep-by-one": deep(MAX_DEPTH + 1),
     "deep-after-brackets-in-a-string": b'{"query": "' + b"]" * 200 + b'", "x": ' + b"[" * 100 + b"]" * 100 + b"}",
     "deep-after-an-escaped-quote": b'{"query": "\\"", "x": ' + b"[" * 100 + b"]" * 100 + b"}",
-    "B141-nan": b'{"query": "a", "min_score": NaN}',
-    "B141-infinity": b'{"query": "a", "min_score": Infinity}',
-    "B141-minus-infinity": b'{"query": "a", "x": [-Infinity]}',
-    "B152-integer-of-thousands-of-digits": b'{"query": "a", "k": ' + b"9" * 5000 + b"}",
+    "nan": b'{"query": "a", "min_score": NaN}',
+    "infinity": b'{"query": "a", "min_score": Infinity}',
+    "minus-infinity": b'{"query": "a", "x": [-Infinity]}',
+    "integer-of-thousands-of-digits": b'{"query": "a", "k": ' + b"9" * 5000 + b"}",
     "latin-1": '{"query": "é"}'.encode("latin-1"),
     "utf-16": '{"query": "a"}'.encode("utf-16"),
     "overlong-utf-8": b'{"query": "\xc0\xaf"}',
@@ -89,7 +89,7 @@ NO_OBJECT: Mapping[str, bytes] = {
 
 @pytest.mark.parametrize("body", NO_OBJECT.values(), ids=NO_OBJECT)
 def test_body_that_is_no_object_is_refused_in_json(client: FlaskClient, source: FakeSource, body: bytes) -> None:
-    """B144: B146: B147: B141: B152: 400 in the version's own form, and no vendor hears of it."""
+    """contract: Search request: 400 in the version's own form, and no vendor hears of it."""
     answer = post(client, body)
     assert (answer.status_code, answer.json) == (400, {"error": "invalid json", "hint": ""})
     assert answer.mimetype == "application/json"
@@ -103,7 +103,7 @@ def test_body_that_is_no_object_is_refused_in_json(client: FlaskClient, source: 
 
 @pytest.mark.parametrize("body", [b"[" * 100_000, b"{" * 3_000_000], ids=["lists", "objects"])
 def test_body_that_is_too_large_is_refused_in_json(client: FlaskClient, body: bytes) -> None:
-    """B144: contract §4: over 64 KiB the size alone decides; nothing of it is parsed."""
+    """contract: Search request: over 64 KiB the size alone decides; nothing of it is parsed."""
     answer = post(client, body)
     assert (answer.status_code, answer.json) == (413, {"error": "request too large", "hint": ""})
     with pytest.raises(InvalidJsonError):
@@ -111,14 +111,14 @@ def test_body_that_is_too_large_is_refused_in_json(client: FlaskClient, body: by
 
 
 def test_body_of_64_kib_is_read_and_one_byte_more_is_not(client: FlaskClient) -> None:
-    """Contract §4: the limit is on the body, white space included."""
+    """contract: Search request: the limit is on the body, white space included."""
     body = b'{"query": "a"}'
     assert post(client, body.ljust(MAX_BODY)).status_code == 200
     assert post(client, body.ljust(MAX_BODY + 1)).status_code == 413
 
 
 def test_body_nested_as_deep_as_allowed_is_read(client: FlaskClient, ledger: FakeLedger) -> None:
-    """Contract §4: 100 levels; brackets inside strings are none."""
+    """contract: Search request: 100 levels; brackets inside strings are none."""
     ledger.credits["tavily"] = 3
     assert post(client, deep(MAX_DEPTH)).status_code == 200
     assert post(client, json.dumps({"query": "[{" * 300}).encode()).status_code == 200
@@ -126,20 +126,22 @@ def test_body_nested_as_deep_as_allowed_is_read(client: FlaskClient, ledger: Fak
 
 
 def test_body_of_open_strings_is_read_in_linear_steps() -> None:
-    """B144: a string that never ends is looked at once, not once for each quote in it; quadratic this takes minutes."""
+    """contract: Search request: a string that never ends is looked at once, not once for each quote in it;
+    quadratic this takes minutes.
+    """
     for body in (b"[" * 101 + b'"' + b'\\"' * 1_000_000, b"[" * 101 + b'"\\' * 1_000_000):
         with pytest.raises(InvalidJsonError):
             parse_object(body)
 
 
 def test_body_with_a_byte_order_mark_is_read(client: FlaskClient, source: FakeSource) -> None:
-    """Contract §4: a UTF-8 BOM is tolerated."""
+    """contract: Search request: a UTF-8 BOM is tolerated."""
     assert post(client, b"\xef\xbb\xbf" + b'{"query": "a"}').status_code == 200
     assert source.queries == ["a"]
 
 
 def test_body_with_duplicate_keys_the_last_counts(client: FlaskClient, source: FakeSource) -> None:
-    """Contract §4: everywhere alike."""
+    """contract: Search request: everywhere alike."""
     assert post(client, b'{"query": "a", "query": "b"}').status_code == 200
     assert post(client, b'{"query": "c", "query": "d"}', "/v2/search").status_code == 503  # the credit is spent
     assert source.queries == ["b"]
@@ -158,7 +160,7 @@ def test_body_with_duplicate_keys_the_last_counts(client: FlaskClient, source: F
     ],
 )
 def test_body_is_read_whatever_its_content_type_says(client: FlaskClient, path: str, kind: str | None) -> None:
-    """B148: one rule for v1 and v2: `curl -d` works."""
+    """contract: Search request: one rule for v1 and v2: `curl -d` works."""
     headers = {"Content_Type": kind} if kind else {}
     assert post(client, b'{"query": "a"}', path, **headers).status_code == 200
 
@@ -166,7 +168,7 @@ def test_body_is_read_whatever_its_content_type_says(client: FlaskClient, path: 
 @pytest.mark.parametrize("path", ["/v1/search", "/v2/search"])
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS", "PATCH"])
 def test_method_that_is_not_post_is_405_in_json(client: FlaskClient, path: str, method: str) -> None:
-    """B147: JSON again, in the version's own form."""
+    """contract: Search request: JSON again, in the version's own form."""
     answer = client.open(path, method=method)
     assert answer.status_code == 405
     assert answer.json is not None
@@ -194,7 +196,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
 def test_request_that_is_refused_names_the_field_and_costs_nothing(
     client: FlaskClient, source: FakeSource, ledger: FakeLedger, fields: dict[str, Any], error: str, hint: str
 ) -> None:
-    """X11: B150: B152: B154: B155: error and hint only, nothing echoed, no vendor asked, no credit taken."""
+    """contract: Errors: error and hint only, nothing echoed, no vendor asked, no credit taken."""
     answer = post(client, json.dumps(fields).encode())
     assert (answer.status_code, answer.json) == (400, {"error": error, "hint": hint})
     assert source.calls == []
@@ -203,7 +205,7 @@ def test_request_that_is_refused_names_the_field_and_costs_nothing(
 
 @pytest.mark.parametrize("limit", [0, -1, 101, True, 2.0, "5", 10**30, []], ids=repr)
 def test_v2_limit_out_of_range_is_refused(client: FlaskClient, source: FakeSource, limit: Any) -> None:
-    """B155: never all, never unbounded."""
+    """contract: Search request: never all, never unbounded."""
     answer = post(client, json.dumps({"query": "q", "limit": limit}).encode(), "/v2/search")
     assert answer.status_code == 400
     assert answer.json is not None
@@ -212,7 +214,7 @@ def test_v2_limit_out_of_range_is_refused(client: FlaskClient, source: FakeSourc
 
 
 def test_unknown_and_digest_warnings_belong_to_the_request(client: FlaskClient) -> None:
-    """Contract §8: never stored: the second request, answered from the cache, has its own warnings only."""
+    """contract: Cache: never stored: the second request, answered from the cache, has its own warnings only."""
     first = post(client, b'{"query": "q", "digest": true, "caller_class": "fleet"}').json
     second = post(client, b'{"query": "q", "topics": "news"}').json
     assert first is not None
@@ -224,7 +226,7 @@ def test_unknown_and_digest_warnings_belong_to_the_request(client: FlaskClient) 
 
 
 def test_class_of_a_caller_comes_from_the_key_alone(source: FakeSource, lines: list[bytes]) -> None:
-    """B084: B085: B086: neither a header nor a body field makes a restricted caller fleet, in key or log."""
+    """contract: Callers: neither a header nor a body field makes a restricted caller fleet, in key or log."""
     callers = {"Bearer r": Caller("reader", "restricted"), "Bearer f": Caller("fleet-one", "fleet")}
     services = services_of(engine_of(source), callers=callers, lines=lines)
     client = create_app(services=services).test_client()

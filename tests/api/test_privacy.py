@@ -1,4 +1,4 @@
-"""Nothing of a request, no vendor's key and no caller's token is found in any output or file (§8, contract §12)."""
+"""Nothing of a request, no vendor's key and no caller's token is found in any output or file (contract: Log)."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def broken_http(service: Service, tokens: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("level", ["debug", "info", "critical"])
 def test_canary_is_found_nowhere(vendors: Vendors, tmp_path: Path, level: str) -> None:
-    """B167, B169, B171, B174, B177, B180: fields, headers, paths, failures: in no output, no log, no file, no title."""
+    """contract: Log, Errors: fields, headers, paths, failures: in no output, no log, no file, no title."""
     tokens = make_keys(tmp_path)
     environ = {
         **vendors.environ,
@@ -190,7 +190,7 @@ def test_canary_is_found_nowhere(vendors: Vendors, tmp_path: Path, level: str) -
 def test_a_search_leaves_one_record_of_exactly_these_fields(
     vendors: Vendors, tmp_path: Path, cls: str, fields: set[str]
 ) -> None:
-    """R9, B172, B173: include_domains ["secret.example"] and three queries; a 503, a hit and a refusal too."""
+    """R9: include_domains ["secret.example"] and three queries; a 503, a hit and a refusal too."""
     tokens = make_keys(tmp_path)
     auth = bearer(tokens[cls])
     body: dict[str, Any] = {
@@ -223,7 +223,7 @@ def test_a_search_leaves_one_record_of_exactly_these_fields(
 
 
 def test_waiting_searches_leave_a_record_each(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §12: those who shared an answer are told apart, one record each; a shared failure too."""
+    """contract: Log: those who shared an answer are told apart, one record each; a shared failure too."""
     gate = threading.Event()
 
     def behave(connection: Any, seen: Any) -> object:
@@ -241,7 +241,7 @@ def test_waiting_searches_leave_a_record_each(vendors: Vendors, tmp_path: Path) 
 
 
 def test_key_with_a_line_break_is_trimmed_and_a_broken_one_is_not_shown(vendors: Vendors, tmp_path: Path) -> None:
-    """B175: white space round a key goes; one with an inner control character stops the start unseen."""
+    """contract: Settings: white space round a key goes; one with an inner control character stops the start unseen."""
     environ = vendors.environ | {"SIFT_TAVILY_API_KEY": f"{KEYS['tavily']}\r\n"}
     with Service(tmp_path, environ) as service:
         assert service.search("words")["warnings"] == []
@@ -304,7 +304,7 @@ def _uses(handler: ast.ExceptHandler) -> Iterator[str]:
 
 
 def test_every_place_that_writes_or_formats_an_exception_was_reviewed() -> None:
-    """B169, B177: a new log call or formatted exception in sift/ must be read by a person, and added to the list."""
+    """contract: Log: a new log call or formatted exception in sift/ must be read by a person, and added to the list."""
     files = [ROOT / "wsgi.py", *(ROOT / "sift").rglob("*.py")]
     found = {spot for path in files for spot in spots(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))}
     assert sorted(found - REVIEWED) == []
@@ -324,5 +324,5 @@ def test_every_place_that_writes_or_formats_an_exception_was_reviewed() -> None:
     ],
 )
 def test_review_finds_what_it_should(source: str) -> None:
-    """B169: the list would notice each of these."""
+    """contract: Log: the list would notice each of these."""
     assert list(spots("new.py", source))

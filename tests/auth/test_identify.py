@@ -40,7 +40,7 @@ def is_known(keys: KeyFile, authorization: str | None) -> bool:
 
 @pytest.mark.parametrize("header", [f"Bearer {TOKEN}", f"bearer {TOKEN}", f"BEARER   {TOKEN}", f"bEaReR\t {TOKEN} "])
 def test_good_key_gives_its_caller(key_file: Any, header: str) -> None:
-    """B205, B206: the scheme's case and the blanks behind it do not count; name and class are the key's."""
+    """contract: Callers: the scheme's case and the blanks behind it do not count; name and class are the key's."""
     assert key_file().identify(header) == Caller("bot", "restricted")
     assert key_file(**{"class": "fleet"}).identify(header) == Caller("bot", "fleet")
 
@@ -76,14 +76,14 @@ BAD_HEADERS = {
 
 @pytest.mark.parametrize("header", BAD_HEADERS.values(), ids=BAD_HEADERS)
 def test_anything_else_is_refused_alike(key_file: Any, header: str | None) -> None:
-    """B180, B200, B202, B204, B206: every other header is the same refusal, which says nothing of the header."""
+    """contract: Callers: every other header is the same refusal, which says nothing of the header."""
     with pytest.raises(UnauthorizedError) as refusal:
         key_file().identify(header)
     assert str(refusal.value) == "unauthorized"
 
 
 def test_expired_and_disabled_are_refused(key_file: Any) -> None:
-    """Contract §3: a key ends at the second it names; a disabled one never opens."""
+    """contract: Callers: a key ends at the second it names; a disabled one never opens."""
     assert is_known(key_file(expires="2026-09-29T12:00:01Z"), f"Bearer {TOKEN}")
     assert not is_known(key_file(expires="2026-09-29T12:00:00Z"), f"Bearer {TOKEN}")
     assert is_known(key_file(disabled=False), f"Bearer {TOKEN}")
@@ -91,7 +91,7 @@ def test_expired_and_disabled_are_refused(key_file: Any) -> None:
 
 
 def test_keys_may_share_a_name(path: Path) -> None:
-    """Contract §3: two ids under one name are how a key is rotated."""
+    """contract: Callers: two ids under one name are how a key is rotated."""
     put(path, [ENTRY, ENTRY | {"id": "ABCDEFG7", "class": "fleet"}])
     keys = KeyFile(path, now=lambda: NOW, look_every=0)
     assert keys.identify(f"Bearer {TOKEN}") == ("bot", "restricted")
@@ -153,7 +153,7 @@ UNUSABLE = {
 
 @pytest.mark.parametrize("content", (MALFORMED | UNUSABLE).values(), ids=MALFORMED | UNUSABLE)
 def test_unfit_file_stops_the_start(path: Path, content: object) -> None:
-    """B202, B204, contract §2: fails closed, in one line that shows nothing of the file."""
+    """contract: Settings: fails closed, in one line that shows nothing of the file."""
     put(path, content)
     with pytest.raises(ConfigError) as refusal:
         KeyFile(path, now=lambda: NOW, look_every=0).check()
@@ -166,7 +166,7 @@ def test_unfit_file_stops_the_start(path: Path, content: object) -> None:
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601, 0o700, 0o666, 0o4600])
 def test_wide_mode_stops_the_start(path: Path, mode: int) -> None:
-    """Contract §3: anything wider than 0600 stops the start."""
+    """contract: Callers: anything wider than 0600 stops the start."""
     put(path, [ENTRY], mode)
     with pytest.raises(ConfigError, match=f"mode {mode:04o}"):
         KeyFile(path, now=lambda: NOW, look_every=0).check()
@@ -174,7 +174,7 @@ def test_wide_mode_stops_the_start(path: Path, mode: int) -> None:
 
 @pytest.mark.parametrize("mode", [0o600, 0o400])
 def test_private_file_starts(path: Path, mode: int) -> None:
-    """Contract §3: 0600 and narrower are fine, and so is a byte order mark."""
+    """contract: Callers: 0600 and narrower are fine, and so is a byte order mark."""
     put(path, b"\xef\xbb\xbf" + json.dumps([ENTRY]).encode(), mode)
     keys = KeyFile(path, now=lambda: NOW, look_every=0)
     keys.check()
@@ -182,7 +182,7 @@ def test_private_file_starts(path: Path, mode: int) -> None:
 
 
 def test_what_is_no_file_stops_the_start(tmp_path: Path) -> None:
-    """Contract §2: absent, a directory, a pipe, below a file, a dangling link: refused, and never waited for."""
+    """contract: Settings: absent, a directory, a pipe, below a file, a dangling link: refused, and never waited for."""
     os.mkfifo(tmp_path / "pipe", 0o600)
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to("nowhere")
@@ -195,7 +195,9 @@ def test_what_is_no_file_stops_the_start(tmp_path: Path) -> None:
 
 
 def test_changed_file_is_followed(key_file: Any, path: Path) -> None:
-    """Contract §3: new, disabled and removed keys count from the next request on; no usable key means 401 for all."""
+    """contract: Callers: new, disabled and removed keys count from the next request on;
+    no usable key means 401 for all.
+    """
     keys = key_file()
     keys.check()
     other = ENTRY | {"id": "hgfedcba", "name": "other"}
@@ -209,7 +211,7 @@ def test_changed_file_is_followed(key_file: Any, path: Path) -> None:
 
 
 def test_same_size_and_time_still_counts_as_changed(key_file: Any, path: Path) -> None:
-    """Contract §3: a replacement with the old one's time and size is another file all the same."""
+    """contract: Callers: a replacement with the old one's time and size is another file all the same."""
     keys = key_file()
     assert is_known(keys, f"Bearer {TOKEN}")
     before = path.stat()
@@ -232,7 +234,7 @@ BREAKS: dict[str, Callable[[Path], object]] = {
 def test_broken_change_keeps_the_old_keys_and_warns_once(
     key_file: Any, path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], object]
 ) -> None:
-    """Contract §3: a broken new file keeps the old keys; one warning a change, without path and content (B180)."""
+    """contract: Callers: a broken new file keeps the old keys; one warning a change, without path and content."""
     caplog.set_level(logging.DEBUG)
     keys = key_file()
     keys.check()
@@ -247,7 +249,7 @@ def test_broken_change_keeps_the_old_keys_and_warns_once(
 
 
 def test_repaired_file_is_followed_again(key_file: Any, path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Contract §3: after a bad change the next good one counts, a mere chmod too."""
+    """contract: Callers: after a bad change the next good one counts, a mere chmod too."""
     keys = key_file()
     keys.check()
     put(path, [ENTRY | {"name": "renamed"}], 0o644)
@@ -260,12 +262,12 @@ def test_repaired_file_is_followed_again(key_file: Any, path: Path, caplog: pyte
 
 
 def test_unchecked_broken_file_opens_for_nobody(path: Path) -> None:
-    """B204: without any readable file there is no caller."""
+    """contract: Callers: without any readable file there is no caller."""
     assert not is_known(KeyFile(path), f"Bearer {TOKEN}")
 
 
 def test_many_threads_and_a_changing_file_agree(path: Path) -> None:
-    """Contract §3: requests that meet a change see the old keys or the new ones, never neither."""
+    """contract: Callers: requests that meet a change see the old keys or the new ones, never neither."""
     put(path, [ENTRY])
     keys = KeyFile(path, now=lambda: NOW, look_every=0)
     keys.check()

@@ -15,7 +15,9 @@ from tests.auth.keyfiles import ENTRY, NOW, put
 
 
 def test_new_key_is_private_complete_and_usable(tmp_path: Path) -> None:
-    """Contract §3: mode 0600 below 0700 whatever the umask, the fields of the contract, the hash of the secret."""
+    """contract: Callers: mode 0600 below 0700 whatever the umask, the fields of the contract,
+    the hash of the secret.
+    """
     path = tmp_path / "a" / "keys.json"
     before = os.umask(0)
     try:
@@ -39,7 +41,7 @@ def test_new_key_is_private_complete_and_usable(tmp_path: Path) -> None:
 
 
 def test_writing_keeps_all_other_entries(path: Path) -> None:
-    """Contract §3: making and revoking change one entry and leave the rest, order included."""
+    """contract: Callers: making and revoking change one entry and leave the rest, order included."""
     entries = [
         ENTRY | {"expires": "2027-01-01T00:00:00Z"},
         ENTRY | {"id": "hgfedcba", "name": "日本", "disabled": True},
@@ -55,7 +57,7 @@ def test_writing_keeps_all_other_entries(path: Path) -> None:
 
 
 def test_writing_goes_through_a_link(path: Path, tmp_path: Path) -> None:
-    """Contract §3: a linked key file stays a link, and its target gets the key."""
+    """contract: Callers: a linked key file stays a link, and its target gets the key."""
     target = tmp_path / "target.json"
     put(target, [])
     path.symlink_to(target)
@@ -68,7 +70,7 @@ def test_writing_goes_through_a_link(path: Path, tmp_path: Path) -> None:
     ("span", "length"), [("1h", timedelta(hours=1)), ("4w", timedelta(28)), ("3650d", timedelta(3650))]
 )
 def test_expiry_spans(path: Path, span: str, length: timedelta) -> None:
-    """Contract §3: hours, days and weeks."""
+    """contract: Callers: hours, days and weeks."""
     new_key(path, "bot", "fleet", span, NOW)
     assert list_keys(path)[0].expires == NOW + length
 
@@ -102,7 +104,7 @@ def test_unknown_id_is_named(path: Path, key_id: str) -> None:
 
 
 def test_repr_shows_neither_secret_nor_hash(path: Path) -> None:
-    """B180: what a log may print of a key is its public id and name."""
+    """contract: Callers: what a log may print of a key is its public id and name."""
     put(path, [ENTRY])
     shown = repr(list_keys(path))
     assert "abcdefgh" in shown

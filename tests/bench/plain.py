@@ -40,7 +40,7 @@ def clean(text: str) -> str:
 
 
 def canonical_url(url: str) -> str:
-    """Give the form in which two spellings of a URL are one (contract §7)."""
+    """Give the form in which two spellings of a URL are one (contract: Canonical URLs)."""
     parts = urlsplit(url)
     host = (parts.hostname or "").removesuffix(".")
     if not host.isascii():

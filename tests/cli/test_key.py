@@ -23,7 +23,7 @@ def path(environ: dict[str, str]) -> Path:
 
 
 def test_life_of_a_key(run: Any, path: Path) -> None:
-    """Contract §3: new prints the token alone and once, list shows no secret, revoke closes the door."""
+    """contract: Callers: new prints the token alone and once, list shows no secret, revoke closes the door."""
     made = run("key", "new", "--name", "bot ü", "--class", "restricted", "--expires", "90d")
     token = made.stdout.strip()
     assert made.returncode == 0
@@ -46,7 +46,7 @@ def test_life_of_a_key(run: Any, path: Path) -> None:
 
 
 def test_place_of_the_file_follows_the_settings(call: Any, path: Path, tmp_path: Path) -> None:
-    """Contract §2: SIFT_KEYS_FILE, else the state directory's keys.json, else the XDG place, else below HOME."""
+    """contract: Settings: SIFT_KEYS_FILE, else the state directory's keys.json, else the XDG place, else below HOME."""
     places = {
         tmp_path / "a" / "keys.json": {"SIFT_STATE_DIR": str(tmp_path / "a"), "XDG_STATE_HOME": "/elsewhere"},
         tmp_path / "b" / "sift" / "keys.json": {"XDG_STATE_HOME": str(tmp_path / "b")},
@@ -78,7 +78,9 @@ REFUSED = {
 
 @pytest.mark.parametrize(("arguments", "named"), REFUSED.values(), ids=REFUSED)
 def test_refused_command_changes_nothing(call: Any, path: Path, arguments: tuple[str, ...], named: str) -> None:
-    """Contract §3: a refused `sift key` command is a usage error that names its reason and leaves the file alone."""
+    """contract: Callers: a refused `sift key` command is a usage error that names its reason and leaves the file
+    alone.
+    """
     nothing = call("key", *arguments)
     assert (nothing.returncode, nothing.stdout, path.parent.exists()) == (2, "", False)
     assert call("key", "new", "--name", "first", "--class", "fleet").returncode == 0
@@ -92,7 +94,7 @@ def test_refused_command_changes_nothing(call: Any, path: Path, arguments: tuple
 @pytest.mark.parametrize("command", [("new", "--name", "n", "--class", "fleet"), ("list",), ("revoke", "abcdefgh")])
 @pytest.mark.parametrize("fault", ["malformed", "wide"])
 def test_broken_file_is_refused_and_untouched(call: Any, path: Path, command: tuple[str, ...], fault: str) -> None:
-    """Contract §3: a malformed or too wide key file is never rewritten."""
+    """contract: Callers: a malformed or too wide key file is never rewritten."""
     path.parent.mkdir(mode=0o700)
     path.write_text("[]" if fault == "wide" else '[{"id": "a secret"}]')
     path.chmod(0o640 if fault == "wide" else 0o600)
@@ -105,21 +107,21 @@ def test_broken_file_is_refused_and_untouched(call: Any, path: Path, command: tu
 
 
 def test_unwritable_place_is_one_line(call: Any, tmp_path: Path) -> None:
-    """Contract §13: what the system refuses is 1, in one line."""
+    """contract: Command line: what the system refuses is 1, in one line."""
     (tmp_path / "file").write_text("")
     done = call("key", "new", "--name", "n", "--class", "fleet", SIFT_KEYS_FILE=str(tmp_path / "file" / "keys.json"))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
 
 
 def test_list_of_nothing_says_how_to_begin(call: Any) -> None:
-    """Contract §13: no keys yet is no error."""
+    """contract: Command line: no keys yet is no error."""
     done = call("key", "list")
     assert (done.returncode, done.stdout) == (0, "")
     assert "sift key new" in done.stderr
 
 
 def test_commands_at_once_lose_no_key(environ: dict[str, str], path: Path) -> None:
-    """Contract §3: `sift key` commands that run at the same moment wait for each other."""
+    """contract: Callers: `sift key` commands that run at the same moment wait for each other."""
     command = ["sift", "key", "new", "--class", "fleet", "--name"]
     running = [subprocess.Popen([*command, str(n)], env=environ, stdout=subprocess.PIPE, text=True) for n in range(8)]
     tokens = [process.communicate(timeout=60)[0].strip() for process in running]

@@ -24,7 +24,7 @@ def only(hit: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def test_every_flag_set_posts_its_field(run: Any, service: Any) -> None:
-    """§9: each flag becomes the field of §2 it stands for, with its JSON type."""
+    """contract: Command line: each flag becomes the field it stands for, with its JSON type."""
     done = run(
         *("search", 'say "x"', "--k", "3", "--no-rerank", "--json", "--domains-mode", "prefer"),
         *("--include-domain", "a.example", "--include-domain", "b.example", "--exclude-domain", "c.example"),
@@ -51,7 +51,7 @@ def test_every_flag_set_posts_its_field(run: Any, service: Any) -> None:
 
 
 def test_no_flag_set_posts_the_query_alone(run: Any, service: Any) -> None:
-    """Contract §13: unset fields are left out; defaults are the service's."""
+    """contract: Command line: unset fields are left out; defaults are the service's."""
     assert run("search", "--", "-ü 日本").returncode == 0
     assert service.body == {"query": "-ü 日本"}
     assert service.asked[0][1]["Authorization"] == "Bearer sift_abcdefgh_" + "s" * 43
@@ -61,7 +61,7 @@ def test_no_flag_set_posts_the_query_alone(run: Any, service: Any) -> None:
     "locale", [{}, {"LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}], ids=["utf-8", "LANG=C"]
 )
 def test_queries_file_with_bom_and_crlf_is_read_as_utf8(run: Any, service: Any, tmp_path: Path, locale: Any) -> None:
-    """B190, B191: UTF-8 whatever the locale; a byte order mark and CRLF do no harm."""
+    """contract: Command line: UTF-8 whatever the locale; a byte order mark and CRLF do no harm."""
     file = tmp_path / "queries.json"
     file.write_bytes(b"\xef\xbb\xbf[\r\n" + '"für",\r\n"日本"'.encode() + b"\r\n]\r\n")
     assert run("search", "--queries-file", str(file), **locale).returncode == 0
@@ -85,7 +85,7 @@ BAD_FILES = {
 
 @pytest.mark.parametrize("content", BAD_FILES.values(), ids=BAD_FILES)
 def test_bad_queries_file_is_a_usage_error(call: Any, service: Any, tmp_path: Path, content: bytes | None) -> None:
-    """B191: each bad file is a usage error that names the flag; nothing is asked."""
+    """contract: Command line: each bad file is a usage error that names the flag; nothing is asked."""
     file = tmp_path / "queries.json"
     if content is not None:
         file.write_bytes(content)
@@ -109,7 +109,7 @@ USAGE = {
 
 @pytest.mark.parametrize(("arguments", "named"), USAGE.values(), ids=USAGE)
 def test_wrong_usage_exits_2_and_asks_nothing(call: Any, service: Any, arguments: Any, named: str) -> None:
-    """Contract §13: wrong usage is 2, on stderr alone, and names what is wrong."""
+    """contract: Command line: wrong usage is 2, on stderr alone, and names what is wrong."""
     done = call("search", *arguments)
     assert (done.returncode, done.stdout, service.asked) == (2, "", [])
     assert named in done.stderr
@@ -128,7 +128,7 @@ BAD_SETTINGS = {
 
 @pytest.mark.parametrize("setting", BAD_SETTINGS.values(), ids=BAD_SETTINGS)
 def test_bad_setting_is_a_usage_error_naming_it(call: Any, service: Any, setting: dict[str, str]) -> None:
-    """Contract §13, B175: a bad SIFT_URL or SIFT_TOKEN is named, in one line that does not show it."""
+    """contract: Command line: a bad SIFT_URL or SIFT_TOKEN is named, in one line that does not show it."""
     done = call("search", "x", **setting)
     assert (done.returncode, done.stdout, service.asked) == (2, "", [])
     assert done.stderr.startswith(f"sift: {next(iter(setting))} ")
@@ -141,7 +141,7 @@ def test_bad_setting_is_a_usage_error_naming_it(call: Any, service: Any, setting
 
 
 def test_text_is_title_url_snippet_and_a_known_date(run: Any) -> None:
-    """§9: the date is the fourth line, hits are parted by a blank line, warnings go to stderr."""
+    """contract: Command line: the date is the fourth line, hits are parted by a blank line, warnings go to stderr."""
     done = run("search", "x")
     assert done.stdout == (
         "One\nhttps://a.example/1\nfirst and more\n\nTwo\nhttps://b.example/2\nsecond\nMon, 28 Sep 2026 10:00:00 GMT\n"
@@ -150,20 +150,22 @@ def test_text_is_title_url_snippet_and_a_known_date(run: Any) -> None:
 
 
 def test_a_hit_without_snippet_keeps_the_date_fourth(call: Any, service: Any) -> None:
-    """§9: an empty snippet neither moves the date nor looks like the end of the hit."""
+    """contract: Command line: an empty snippet neither moves the date nor looks like the end of the hit."""
     service.answers(only({"url": "https://a.example/", "title": "", "snippet": "", "published_date": "2026-09-28"}))
     assert call("search", "x").stdout == "https://a.example/\nhttps://a.example/\n(no snippet)\n2026-09-28\n"
 
 
 def test_json_is_the_envelope_alone(run: Any, service: Any) -> None:
-    """B181: with --json stdout is one JSON document, the envelope in its own order, and stderr is silent."""
+    """contract: Command line: with --json stdout is one JSON document, the envelope in its own order,
+    and stderr is silent.
+    """
     done = run("search", "x", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.dumps(json.loads(done.stdout)).encode() == service.content
 
 
 def test_no_hits_exit_0_in_text_and_json(call: Any, service: Any) -> None:
-    """B187: nothing found is an answer."""
+    """contract: Command line: nothing found is an answer."""
     service.answers(only({}))
     text, as_json = call("search", "x"), call("search", "x", "--json")
     assert (text.returncode, text.stdout, text.stderr) == (0, "", "no hits\n")
@@ -171,7 +173,9 @@ def test_no_hits_exit_0_in_text_and_json(call: Any, service: Any) -> None:
 
 
 def test_vendor_text_cannot_drive_the_terminal(call: Any, service: Any) -> None:
-    """Contract §13: control sequences, control and bidi characters never reach the terminal, in neither form."""
+    """contract: Command line: control sequences, control and bidi characters never reach the terminal,
+    in neither form.
+    """
     hit = dict.fromkeys(("url", "title", "snippet", "published_date"), HOSTILE)
     service.answers(only(hit, warnings=[HOSTILE]))
     text, as_json = call("search", "x"), call("search", "x", "--json")
@@ -188,7 +192,7 @@ def test_vendor_text_cannot_drive_the_terminal(call: Any, service: Any) -> None:
     ids=["PYTHONIOENCODING", "LANG=C"],
 )
 def test_narrow_terminal_gets_replacements(run: Any, service: Any, locale: dict[str, str]) -> None:
-    """B188: what the encoding lacks is replaced, in JSON by escapes that lose nothing."""
+    """contract: Command line: what the encoding lacks is replaced, in JSON by escapes that lose nothing."""
     hit = {"url": "https://a.example/", "title": "日本", "snippet": "ü"}
     service.answers(only(hit, warnings=["日"]))
     text, as_json = run("search", "x", **locale), run("search", "x", "--json", **locale)
@@ -198,7 +202,7 @@ def test_narrow_terminal_gets_replacements(run: Any, service: Any, locale: dict[
 
 
 def test_plain_folds_and_strips() -> None:
-    """Contract §13: whole sequences go, unfinished ones lose their control character, other scripts stay."""
+    """contract: Command line: whole sequences go, unfinished ones lose their control character, other scripts stay."""
     assert plain("  a \n\t b\u00a0c ") == "a b c"
     assert plain("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\") == "link"
     assert plain("\x1bPq#0\x1b\\x\x9dtitle\x9cy\x1b(0z\x1bc") == "xyz"
@@ -207,13 +211,13 @@ def test_plain_folds_and_strips() -> None:
 
 
 def test_plain_of_a_hostile_length_ends() -> None:
-    """Contract §13: cleaning is linear; each of these takes minutes when it is not."""
+    """contract: Command line: cleaning is linear; each of these takes minutes when it is not."""
     for bait in ("\x9d", "\x1b]", "\x1b[", "\x9b0", "\x1b ", "\x1b]x"):
         assert len(plain(bait * 100_000)) <= 100_000
 
 
 def test_document_keeps_other_scripts_readable() -> None:
-    """Contract §13: JSON escapes what a terminal obeys, and not what an agent must read."""
+    """contract: Command line: JSON escapes what a terminal obeys, and not what an agent must read."""
     assert document({"t": "日\x9b\x7f\u202e\ud800"}, "utf-8") == '{"t": "日\\u009b\\u007f\\u202e\\ud800"}'
     assert document({"t": "日"}, "ascii") == '{"t": "\\u65e5"}'
 
@@ -248,7 +252,7 @@ REFUSALS = {
 def test_refusal_ends_with_its_code_and_one_line(
     call: Any, service: Any, status: int, error: str, hint: str, code: int, named: str
 ) -> None:
-    """Contract §13: each status has its exit code; the one line names the flag a hint stands for."""
+    """contract: Command line: each status has its exit code; the one line names the flag a hint stands for."""
     service.answers({"error": error, "hint": hint}, status)
     done = call("search", "needle")
     assert (done.returncode, done.stdout) == (code, "")
@@ -257,7 +261,7 @@ def test_refusal_ends_with_its_code_and_one_line(
 
 
 def test_unavailable_names_the_reasons(call: Any, service: Any) -> None:
-    """Contract §4, §13: a 503's warnings reach stderr, or with --json stdout in the error object."""
+    """contract: Unavailable, Command line: a 503's warnings reach stderr, or with --json stdout in the error object."""
     payload = {"error": "search unavailable", "hint": "", "warnings": ["tavily: daily cap"], "sources_failed": []}
     service.answers(payload, 503)
     text, as_json = call("search", "x"), call("search", "x", "--json")
@@ -268,7 +272,7 @@ def test_unavailable_names_the_reasons(call: Any, service: Any) -> None:
 
 @pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["text", "json"])
 def test_unreachable_exits_4(run: Any, as_json: tuple[str, ...]) -> None:
-    """B185: a server that is down is 4, one line on stderr, nothing on stdout."""
+    """contract: Command line: a server that is down is 4, one line on stderr, nothing on stdout."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))  # bound and not listening: nobody else can take the port
         done = run("search", "needle", *as_json, SIFT_URL=f"http://127.0.0.1:{closed.getsockname()[1]}")
@@ -293,7 +297,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize(("status", "content"), FOREIGN.values(), ids=FOREIGN)
 def test_foreign_answer_exits_1(call: Any, service: Any, status: int, content: bytes) -> None:
-    """Contract §13: an answer that is not ours is 1; nothing of it is shown, and no redirect is followed."""
+    """contract: Command line: an answer that is not ours is 1; nothing of it is shown, and no redirect is followed."""
     service.status, service.content = status, content
     service.headers = {"Location": service.url + "/elsewhere"} if status == 302 else {}
     done = call("search", "x", "--json")
@@ -302,7 +306,9 @@ def test_foreign_answer_exits_1(call: Any, service: Any, status: int, content: b
 
 
 def test_broken_pipe_is_silent(environ: Any, service: Any) -> None:
-    """B183: `sift search x | head -n1` ends with 0 and no word, also at the interpreter's last flush."""
+    """contract: Command line: `sift search x | head -n1` ends with 0 and no word,
+    also at the interpreter's last flush.
+    """
     service.may_answer.clear()
     process = subprocess.Popen(
         (*SIFT_SEARCH, "x", "--json"), env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -318,7 +324,7 @@ def test_broken_pipe_is_silent(environ: Any, service: Any) -> None:
 
 
 def test_ctrl_c_is_silent(environ: Any, service: Any) -> None:
-    """Contract §13: interrupted means 130, the shells' number, without a traceback."""
+    """contract: Command line: interrupted means 130, the shells' number, without a traceback."""
     service.may_answer.clear()
     process = subprocess.Popen((*SIFT_SEARCH, "x"), env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     with process:
@@ -330,7 +336,7 @@ def test_ctrl_c_is_silent(environ: Any, service: Any) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
 def test_full_disk_is_one_line(environ: Any) -> None:
-    """Contract §13: what nobody expected is its type in one line, and 1."""
+    """contract: Command line: what nobody expected is its type in one line, and 1."""
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             (*SIFT_SEARCH, "x"), env=environ, stdout=full, stderr=subprocess.PIPE, check=False, timeout=60
@@ -339,7 +345,7 @@ def test_full_disk_is_one_line(environ: Any) -> None:
 
 
 def test_closed_stderr_leaves_stdout_pure(environ: Any, service: Any) -> None:
-    """B181: with stderr closed no warning or error strays to stdout."""
+    """contract: Command line: with stderr closed no warning or error strays to stdout."""
     script = 'sift search x --k 1 2>&- ; sift search x --queries-file / 2>&- ; SIFT_URL=x sift search x 2>&-; echo "$?"'
     service.answers(only({}, warnings=["tavily: timeout"]))
     done = subprocess.run(["bash", "-c", script], env=environ, stdout=subprocess.PIPE, check=False, timeout=60)
@@ -347,7 +353,7 @@ def test_closed_stderr_leaves_stdout_pure(environ: Any, service: Any) -> None:
 
 
 def test_version_module_and_command_agree(run: Any, environ: Any) -> None:
-    """§9: `sift --version` and `python -m sift --version` are one program."""
+    """contract: Command line: `sift --version` and `python -m sift --version` are one program."""
     module = subprocess.run(
         ["python", "-m", "sift", "--version"], env=environ, capture_output=True, check=True, timeout=60, text=True
     )
@@ -359,7 +365,9 @@ def test_version_module_and_command_agree(run: Any, environ: Any) -> None:
 
 
 def test_loopback_call_ignores_proxy_and_netrc(run: Any, service: Any, tmp_path: Path) -> None:
-    """B107: on loopback neither a proxy nor a .netrc of the user comes between, and the token stays."""
+    """contract: Command line: on loopback neither a proxy nor a .netrc of the user comes between,
+    and the token stays.
+    """
     netrc = tmp_path / "netrc"
     netrc.write_text("default login other password other\n")
     dead = "http://127.0.0.1:9"

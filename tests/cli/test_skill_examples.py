@@ -16,7 +16,7 @@ BLOCKS = [
 
 @pytest.mark.parametrize("block", BLOCKS)
 def test_example_runs_as_written(block: str, environ: dict[str, str], service: Any, tmp_path: Path) -> None:
-    """§10: an agent pastes these lines; each must work as it stands."""
+    """contract: Command line: an agent pastes these lines; each must work as it stands."""
     done = subprocess.run(
         ["bash", "-ec", block], env=environ, cwd=tmp_path, capture_output=True, check=False, timeout=60
     )
@@ -25,7 +25,7 @@ def test_example_runs_as_written(block: str, environ: dict[str, str], service: A
 
 
 def test_product_news_example_asks_what_it_says(environ: dict[str, str], service: Any, tmp_path: Path) -> None:
-    """§10: the Product News Tracker is an official domain, topic news and the last month."""
+    """contract: Command line: the Product News Tracker is an official domain, topic news and the last month."""
     subprocess.run(["bash", "-ec", BLOCKS[0]], env=environ, cwd=tmp_path, capture_output=True, check=True, timeout=60)
     body = service.body
     assert (body["include_domains"], body["topic"], body["time_range"]) == (["openai.com"], "news", "month")

@@ -22,7 +22,7 @@ def distribution(folder: Path, metadata: str, file: str = "METADATA") -> importl
 
 
 def test_passages_of_this_machine_are_short_titled_and_addressed() -> None:
-    """Contract §10: real text, with docs.python.org addresses and project URLs."""
+    """contract: Demo: real text, with docs.python.org addresses and project URLs."""
     found = list(passages())
     assert all(passage.title and 0 < len(passage.text) <= PASSAGE_SIZE for passage in found)
     urls = {passage.url for passage in found}
@@ -36,13 +36,13 @@ def test_passages_of_this_machine_are_short_titled_and_addressed() -> None:
 
 
 def test_every_topic_label_stands_on_one_page() -> None:
-    """Contract §10: a label has one docs.python.org address."""
+    """contract: Demo: a label has one docs.python.org address."""
     labels = " ".join(PAGES.values()).split()
     assert len(labels) == len(set(labels))
 
 
 def test_section_that_is_a_topic_too_is_kept_once_under_its_label() -> None:
-    """Contract §10: `compound` holds `with` again, which must not be found twice."""
+    """contract: Demo: `compound` holds `with` again, which must not be found twice."""
     found = list(topic_passages({"compound": COMPOUND, "with": WITH}))
     assert [passage.url for passage in found] == [
         f"{DOCS}reference/compound_stmts.html#compound",
@@ -52,13 +52,13 @@ def test_section_that_is_a_topic_too_is_kept_once_under_its_label() -> None:
 
 
 def test_section_without_label_gets_the_anchor_of_its_title() -> None:
-    """Contract §10: addresses lead to the section quoted."""
+    """contract: Demo: addresses lead to the section quoted."""
     found = list(topic_passages({"compound": COMPOUND}))
     assert found[1].url == f"{DOCS}reference/compound_stmts.html#the-x-with-statement"
 
 
 def test_unknown_topic_leads_to_the_search_page() -> None:
-    """Contract §10: a topic of a newer Python has an address that is true, if vague."""
+    """contract: Demo: a topic of a newer Python has an address that is true, if vague."""
     found = list(topic_passages({"new thing": "New thing\n*********\n\nBody.\n"}))
     assert [passage.url for passage in found] == [f"{DOCS}search.html?q=new+thing"]
 
@@ -72,7 +72,7 @@ def test_unknown_topic_leads_to_the_search_page() -> None:
     ],
 )
 def test_distribution_url_is_the_projects_own(tmp_path: Path, fields: str, url: str) -> None:
-    """Contract §10: distributions carry their project URLs."""
+    """contract: Demo: distributions carry their project URLs."""
     metadata = f"Metadata-Version: 2.1\nName: thing\nSummary: Does it.\n{fields}\n\nLong text."
     found = list(distribution_passages([distribution(tmp_path / "thing.dist-info", metadata)]))
     assert {(passage.url, passage.title) for passage in found} == {(url, "thing: Does it.")}
@@ -88,13 +88,13 @@ def test_distribution_url_is_the_projects_own(tmp_path: Path, fields: str, url: 
     ],
 )
 def test_distribution_without_project_url_is_left_out(tmp_path: Path, fields: str) -> None:
-    """Contract §10: a hit needs an address, and none is made up."""
+    """contract: Demo: a hit needs an address, and none is made up."""
     metadata = f"Metadata-Version: 2.1\nName: thing\nSummary: Does it.\n{fields}\n\nLong text."
     assert list(distribution_passages([distribution(tmp_path / "thing.dist-info", metadata)])) == []
 
 
 def test_description_loses_its_badges_and_keeps_its_text(tmp_path: Path) -> None:
-    """Contract §10: passages are readable."""
+    """contract: Demo: passages are readable."""
     body = "Thing\n=====\n\n.. image:: x.png\n   :target: y\n\n[![b](c)](d)\n\nReal text.\n\n```\ncode()\n```\n"
     found = list(
         distribution_passages(
@@ -108,7 +108,7 @@ def test_description_loses_its_badges_and_keeps_its_text(tmp_path: Path) -> None
 
 
 def test_old_metadata_with_description_as_a_field_is_read(tmp_path: Path) -> None:
-    """Contract §10: the descriptions of installed distributions, egg-info ones too."""
+    """contract: Demo: the descriptions of installed distributions, egg-info ones too."""
     fields = "Name: old\nHome-page: https://o.example/\nSummary: S\nDescription: First line"
     metadata = f"{fields}\n        \n        Second line\nPlatform: any\n"
     found = list(distribution_passages([distribution(tmp_path / "old.egg-info", metadata, "PKG-INFO")]))
@@ -117,7 +117,7 @@ def test_old_metadata_with_description_as_a_field_is_read(tmp_path: Path) -> Non
 
 
 def test_broken_distributions_are_skipped_and_repeats_kept_once(tmp_path: Path) -> None:
-    """Contract §10: one broken installation hides no other."""
+    """contract: Demo: one broken installation hides no other."""
     bad = tmp_path / "bad.dist-info"
     bad.mkdir()
     (bad / "METADATA").write_bytes(b"Name: bad\xff\n\n")

@@ -41,7 +41,7 @@ def urls(query: Query) -> list[str]:
 @pytest.mark.parametrize("vendor", STAND_INS)
 @pytest.mark.parametrize("text", ["context manager", "how do I write a context manager in python"])
 def test_context_manager_finds_the_with_statement_first(demo: Client, vendor: str, text: str) -> None:
-    """Contract §10: the demo searches real text, so its first hits are about what was asked, in plain words too."""
+    """contract: Demo: the demo searches real text, so its first hits are about what was asked, in plain words too."""
     wanted = {"with", "context-managers"}
     found = demo.urls(vendor, text)
     documentation = [url for url in found if url.startswith("https://docs.python.org/")]
@@ -50,7 +50,7 @@ def test_context_manager_finds_the_with_statement_first(demo: Client, vendor: st
 
 
 def test_three_rankings_differ_and_overlap(demo: Client) -> None:
-    """Contract §10: three different rankings for the three shapes."""
+    """contract: Demo: three different rankings for the three shapes."""
     lists = [demo.urls(vendor, "http client connection pooling") for vendor in ("searxng", "brave", "tavily")]
     assert len({tuple(found) for found in lists}) == 3
     pages = [{url.partition("#")[0] for url in found} for found in lists]
@@ -59,7 +59,7 @@ def test_three_rankings_differ_and_overlap(demo: Client) -> None:
 
 @pytest.mark.parametrize("vendor", STAND_INS)
 def test_page_is_found_once_a_list(demo: Client, vendor: str) -> None:
-    """Contract §10: as engines do, a page is one hit however many of its passages match."""
+    """contract: Demo: as engines do, a page is one hit however many of its passages match."""
     pages = [url.partition("#")[0] for url in demo.urls(vendor, "class instance attribute")]
     assert len(pages) == len(set(pages)) > 3
 
@@ -67,7 +67,7 @@ def test_page_is_found_once_a_list(demo: Client, vendor: str) -> None:
 @given(HOSTILE)
 @settings(max_examples=300, deadline=None)
 def test_no_text_breaks_the_index(text: str) -> None:
-    """Contract §10: user text never reaches FTS5 as syntax."""
+    """contract: Demo: user text never reaches FTS5 as syntax."""
     for query in (parse_query(text), parse_query(text, phrases=True, sites=True)):
         for page in INDEX.search(query, title_weight=2.0):
             assert excerpt(page.best.text, query, 8)
@@ -76,7 +76,7 @@ def test_no_text_breaks_the_index(text: str) -> None:
 @given(text=HOSTILE)
 @settings(max_examples=60, deadline=None)
 def test_no_text_breaks_a_vendor(demo: Client, text: str) -> None:
-    """Contract §10: hostile text is answered or refused as the vendor would, never with a 500."""
+    """contract: Demo: hostile text is answered or refused as the vendor would, never with a 500."""
     assert demo.searxng(text)[0] == (200 if text else 400)
     assert demo.brave(text)[0] in (200, 422)
     assert demo.tavily(text, exact_match=True)[0] in (200, 400)
@@ -84,12 +84,12 @@ def test_no_text_breaks_a_vendor(demo: Client, text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "   ", '""', "?!… --", "\0", "🙂"])
 def test_text_without_words_finds_nothing(text: str) -> None:
-    """Contract §10: nothing to look for is no hit, not an error and not everything."""
+    """contract: Demo: nothing to look for is no hit, not an error and not everything."""
     assert urls(parse_query(text, phrases=True, sites=True)) == []
 
 
 def test_pages_with_every_word_come_before_pages_with_one() -> None:
-    """Contract §10: everything asked for first, then a part of it to fill the list."""
+    """contract: Demo: everything asked for first, then a part of it to fill the list."""
     assert urls(parse_query("four three")) == ["https://b.example/", "https://a.example/x#1"]
     assert urls(parse_query("four bananas")) == ["https://b.example/"]
     many = Index(Passage(f"https://{n}.example/", "", "one two" if n < ENOUGH else "one") for n in range(ENOUGH + 1))
@@ -97,7 +97,7 @@ def test_pages_with_every_word_come_before_pages_with_one() -> None:
 
 
 def test_page_with_every_word_keeps_the_passage_that_has_them() -> None:
-    """Contract §10: filling up the list does not change what was found before."""
+    """contract: Demo: filling up the list does not change what was found before."""
     passages = [Passage("https://a.example/#1", "", "one two"), Passage("https://a.example/#2", "one one", "other")]
     others = [Passage(f"https://{n}.example/", "", "two" if n % 2 else "three") for n in range(40)]
     assert (
@@ -106,7 +106,7 @@ def test_page_with_every_word_keeps_the_passage_that_has_them() -> None:
 
 
 def test_words_match_inflections_and_phrases_do_not() -> None:
-    """Contract §10: quoted phrases are phrases, word for word; punctuation does not count."""
+    """contract: Demo: quoted phrases are phrases, word for word; punctuation does not count."""
     assert urls(parse_query("manager context")) == ["https://a.example/x#2"]
     assert urls(parse_query('"three managers"', phrases=True)) == ["https://a.example/x#2"]
     assert urls(parse_query('"three manager"', phrases=True)) == []
@@ -115,7 +115,7 @@ def test_words_match_inflections_and_phrases_do_not() -> None:
 
 
 def test_depth_ranks_the_broad_page_first() -> None:
-    """Contract §10: the rankings differ in what they favour, not by chance."""
+    """contract: Demo: the rankings differ in what they favour, not by chance."""
     index = Index(
         [
             Passage("https://sharp.example/", "", "yak yak"),
@@ -129,7 +129,7 @@ def test_depth_ranks_the_broad_page_first() -> None:
 
 
 def test_pasted_page_is_cut_to_its_first_words() -> None:
-    """Contract §10: a request stays cheap whatever its length."""
+    """contract: Demo: a request stays cheap whatever its length."""
     assert len(parse_query(" ".join(f"w{n}" for n in range(5000))).words) == MAX_WORDS
 
 
@@ -146,12 +146,12 @@ def test_pasted_page_is_cut_to_its_first_words() -> None:
     ],
 )
 def test_site_covers_its_host_subdomains_and_path(site: str, url: str, covered: bool) -> None:
-    """Contract §10: a domain is compared by labels, as the vendors do, not as text."""
+    """contract: Demo: a domain is compared by labels, as the vendors do, not as text."""
     assert Site.parse(site).covers(url) is covered
 
 
 def test_excerpt_quotes_the_best_place_between_blanks() -> None:
-    """Contract §10: snippets show why a page was found."""
+    """contract: Demo: snippets show why a page was found."""
     text = "filler words " * 50 + "the context manager protocol " + "more filler " * 50
     quoted = excerpt(text, parse_query("context manager"), 80)
     assert "context manager protocol" in quoted

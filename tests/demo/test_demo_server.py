@@ -32,7 +32,7 @@ def raw(demo: Client, data: bytes) -> bytes:
 
 
 def test_connection_is_kept_and_bodies_have_a_length(demo: Client) -> None:
-    """Contract §6: HTTP/1.1 keep-alive; a GET's body is read, not taken for the next request."""
+    """contract: Demo: HTTP/1.1 keep-alive; a GET's body is read, not taken for the next request."""
     connection = HTTPConnection(*demo.address, timeout=30)
     try:
         for _ in range(3):
@@ -49,7 +49,7 @@ def test_connection_is_kept_and_bodies_have_a_length(demo: Client) -> None:
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("target", ["/", "/searchx", "/search/", "/res/v1/llm", "//[", "/%2e%2e/search"])
 def test_unknown_path_is_404(demo: Client, method: str, target: str) -> None:
-    """Contract §10: three paths and no others."""
+    """contract: Demo: three paths and no others."""
     assert demo.send(method, target, {"Authorization": "Bearer k"}, b"{}")[0].status == 404
 
 
@@ -57,7 +57,7 @@ def test_unknown_path_is_404(demo: Client, method: str, target: str) -> None:
     ("method", "target"), [("POST", "/search"), ("POST", "/res/v1/llm/context"), ("GET", "/tavily/search")]
 )
 def test_wrong_method_is_405_in_json(demo: Client, method: str, target: str) -> None:
-    """Contract §10: the methods Sift uses and no others."""
+    """contract: Demo: the methods Sift uses and no others."""
     response, body = demo.send(method, target)
     assert response.status == 405
     assert json.loads(body)["error"]
@@ -86,7 +86,7 @@ def test_wrong_method_is_405_in_json(demo: Client, method: str, target: str) -> 
 def test_rubbish_is_refused_in_silence(
     demo: Client, capfd: pytest.CaptureFixture[str], data: bytes, status: bytes
 ) -> None:
-    """Contract §10: robust against rubbish; never a traceback on stderr, and the next request is answered."""
+    """contract: Demo: robust against rubbish; never a traceback on stderr, and the next request is answered."""
     answered = raw(demo, data)
     assert answered.partition(b" ")[2][:3] == status
     assert demo.searxng("dict")[0] == 200
@@ -94,7 +94,7 @@ def test_rubbish_is_refused_in_silence(
 
 
 def test_client_that_goes_away_is_forgotten_in_silence(demo: Client, capfd: pytest.CaptureFixture[str]) -> None:
-    """Contract §10: Sift closes connections at its deadline; that is no error here."""
+    """contract: Demo: Sift closes connections at its deadline; that is no error here."""
     for _ in range(20):
         with socket.create_connection(demo.address, timeout=30) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close with a reset
@@ -104,7 +104,7 @@ def test_client_that_goes_away_is_forgotten_in_silence(demo: Client, capfd: pyte
 
 
 def test_nothing_is_logged(demo: Client, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
-    """Contract §1: a query is never written to a log."""
+    """contract: Log: a query is never written to a log."""
     with caplog.at_level(logging.DEBUG):
         demo.searxng("secretquery")
         demo.brave("secretquery", {})

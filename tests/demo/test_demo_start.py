@@ -24,7 +24,7 @@ def run(script: str) -> list[str]:
 
 
 def test_import_starts_and_reads_nothing() -> None:
-    """Contract §10: the server starts on first use, not at import."""
+    """contract: Demo: the server starts on first use, not at import."""
     script = (
         "import sys, threading, sift.demo\n"
         "print(threading.active_count(), 'pydoc_data.topics' in sys.modules, sift.demo._server is None)\n"
@@ -33,13 +33,13 @@ def test_import_starts_and_reads_nothing() -> None:
 
 
 def test_demo_imports_nothing_of_sift_but_itself_and_errors() -> None:
-    """Layout §2: `sift.demo` may import only `sift.errors`."""
+    """`sift.demo` may import only `sift.errors`."""
     loaded = run("import sys, sift.demo\nprint(*(name for name in sys.modules if name.startswith('sift.')))")
     assert all(name == "sift.errors" or name.startswith("sift.demo") for name in loaded)
 
 
 def test_start_twice_and_from_many_threads_gives_one_address(demo: Client) -> None:
-    """Contract §10: one server a worker, however many requests arrive first."""
+    """contract: Demo: one server a worker, however many requests arrive first."""
     with ThreadPoolExecutor(16) as pool:
         assert {future.result() for future in [pool.submit(sift.demo.start, "searxng") for _ in range(64)]} == {
             f"{demo.base}/search"
@@ -47,7 +47,7 @@ def test_start_twice_and_from_many_threads_gives_one_address(demo: Client) -> No
 
 
 def test_first_start_from_many_threads_gives_one_server() -> None:
-    """Contract §10: the first use is thread-safe."""
+    """contract: Demo: the first use is thread-safe."""
     script = (
         "import threading, sift.demo\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
@@ -59,7 +59,7 @@ def test_first_start_from_many_threads_gives_one_server() -> None:
 
 
 def test_address_is_loopback_and_bound_to_nothing_else(demo: Client) -> None:
-    """Contract §10: binds to 127.0.0.1 only."""
+    """contract: Demo: binds to 127.0.0.1 only."""
     assert demo.base == f"http://127.0.0.1:{demo.address[1]}"
     with pytest.raises(OSError, match=r"refused|assign|unreachable|timed out"):
         socket.create_connection(("127.0.0.2", demo.address[1]), timeout=5)
@@ -67,7 +67,7 @@ def test_address_is_loopback_and_bound_to_nothing_else(demo: Client) -> None:
 
 @pytest.mark.parametrize("before_fork", ["pass", "sift.demo._lock.acquire()"], ids=["idle", "lock held by a thread"])
 def test_forked_child_starts_its_own_server(before_fork: str) -> None:
-    """Contract §10: inside each worker; a fork after the start shares neither port nor lock with its parent."""
+    """contract: Demo: inside each worker; a fork after the start shares neither port nor lock with its parent."""
     script = f"""
 import os, sys, warnings, urllib.request, sift.demo
 warnings.simplefilter("ignore")  # 3.12 warns of a fork beside threads, which is what is tried here
@@ -88,7 +88,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 def test_forked_child_does_not_hold_its_parents_port() -> None:
-    """Contract §10: a worker that outlives another keeps no deaf socket listening."""
+    """contract: Demo: a worker that outlives another keeps no deaf socket listening."""
     script = """
 import os, socket, urllib.parse, sift.demo
 answer, tell = os.pipe()

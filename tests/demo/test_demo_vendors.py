@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def test_searxng_answers_in_its_shape(demo: Client) -> None:
-    """Contract §10, vendors §2.4: SearXNG's top level and rows, undated."""
+    """contract: Demo: SearXNG's top level and rows, undated."""
     status, answered = demo.searxng("context manager")
     assert status == 200
     assert answered["query"] == "context manager"
@@ -39,28 +39,28 @@ def test_searxng_answers_in_its_shape(demo: Client) -> None:
     ],
 )
 def test_searxng_honours_site(demo: Client, q: str, hosts: set[str]) -> None:
-    """Contract §10: `site:` in the query text restricts, one or several joined with OR."""
+    """contract: Demo: `site:` in the query text restricts, one or several joined with OR."""
     found = [row["parsed_url"][1] for row in demo.searxng(q)[1]["results"]]
     assert bool(found) is bool(hosts)
     assert all(any(host == site or host.endswith(f".{site}") for site in hosts) for host in found)
 
 
 def test_searxng_takes_quotes_as_a_phrase(demo: Client) -> None:
-    """Contract §10: quoted phrases work as phrases."""
+    """contract: Demo: quoted phrases work as phrases."""
     loose = demo.searxng("manager context")[1]["results"]
     assert loose
     assert demo.searxng('"manager context"')[1]["results"] == []
 
 
 def test_searxng_drops_unknown_categories(demo: Client) -> None:
-    """Vendors §2.1: unknown categories are dropped and the default ones asked."""
+    """contract: Demo: unknown categories are dropped and the default ones asked."""
     plain = demo.searxng("dict")[1]["results"]
     assert demo.searxng("dict", categories="news,no such")[1]["results"] == plain
     assert plain
 
 
 def test_searxng_time_range_leaves_no_engine(demo: Client) -> None:
-    """Vendors §2.3: engines that cannot search by date are left out in silence; nothing here has a date."""
+    """contract: Demo: engines that cannot search by date are left out in silence; nothing here has a date."""
     status, answered = demo.searxng("dict", time_range="week")
     assert status == 200
     assert answered["results"] == answered["unresponsive_engines"] == []
@@ -68,7 +68,7 @@ def test_searxng_time_range_leaves_no_engine(demo: Client) -> None:
 
 
 def test_searxng_pages_do_not_repeat(demo: Client) -> None:
-    """Vendors §2.1: `pageno` counts pages from 1."""
+    """contract: Demo: `pageno` counts pages from 1."""
     first = demo.searxng("python")[1]["results"]
     second = demo.searxng("python", pageno="2")[1]["results"]
     assert not {row["url"] for row in first} & {row["url"] for row in second}
@@ -79,20 +79,20 @@ def test_searxng_pages_do_not_repeat(demo: Client) -> None:
     "wrong", [{"time_range": "d"}, {"pageno": "0"}, {"pageno": "x"}, {"safesearch": "3"}, {"language": "!"}, {"q": ""}]
 )
 def test_searxng_refuses_bad_parameters(demo: Client, wrong: dict[str, str]) -> None:
-    """Vendors §2.1: 400 with a JSON error."""
+    """contract: Demo: 400 with a JSON error."""
     status, answered = demo.searxng(**({"q": "dict"} | wrong))
     assert (status, list(answered)) == (400, ["error"])
 
 
 def test_searxng_refuses_other_formats_in_html(demo: Client) -> None:
-    """Vendors §2.1: a format that is not enabled is 403, and no JSON."""
+    """contract: Demo: a format that is not enabled is 403, and no JSON."""
     response, body = demo.send("GET", "/search?q=dict")
     assert (response.status, response.headers.get_content_type()) == (403, "text/html")
     assert body.startswith(b"<!doctype html>")
 
 
 def test_brave_answers_in_its_shape(demo: Client) -> None:
-    """Contract §10, vendors §3.2: grounding and sources, several snippets a hit."""
+    """contract: Demo: grounding and sources, several snippets a hit."""
     status, answered = demo.brave("context manager")
     assert status == 200
     rows = answered["grounding"]["generic"]
@@ -105,7 +105,7 @@ def test_brave_answers_in_its_shape(demo: Client) -> None:
 
 
 def test_brave_honours_no_filter(demo: Client) -> None:
-    """Contract §10: neither freshness nor quotes nor `site:` restrict Brave."""
+    """contract: Demo: neither freshness nor quotes nor `site:` restrict Brave."""
     plain = demo.brave("manager context")[1]
     assert demo.brave('"manager context"')[1] == plain
     assert demo.brave("manager context", freshness="pd", goggles="$discard")[1] == plain
@@ -123,7 +123,7 @@ def test_brave_honours_no_filter(demo: Client) -> None:
     ],
 )
 def test_brave_refuses_with_422(demo: Client, q: str, headers: dict[str, str], kind: str, place: list[str]) -> None:
-    """Vendors §3.3: a missing key, an empty and a long query are all 422; the body tells them apart."""
+    """contract: Demo: a missing key, an empty and a long query are all 422; the body tells them apart."""
     status, answered = demo.brave(q, headers)
     assert (status, answered["type"]) == (422, "ErrorResponse")
     assert answered["error"]["code"] == "VALIDATION"
@@ -131,7 +131,7 @@ def test_brave_refuses_with_422(demo: Client, q: str, headers: dict[str, str], k
 
 
 def test_tavily_answers_in_its_shape(demo: Client) -> None:
-    """Contract §10, vendors §1.2: scores between 0 and 1 in falling order, no usage and no date unless asked."""
+    """contract: Demo: scores between 0 and 1 in falling order, no usage and no date unless asked."""
     status, answered = demo.tavily("context manager")
     assert status == 200
     assert {"query", "answer", "images", "results", "response_time", "request_id"} <= set(answered)
@@ -144,13 +144,13 @@ def test_tavily_answers_in_its_shape(demo: Client) -> None:
 
 
 def test_tavily_max_results_cuts_the_list(demo: Client) -> None:
-    """Vendors §1.1: 0 to 20, 10 when not given."""
+    """contract: Demo: 0 to 20, 10 when not given."""
     assert [len(demo.tavily("python", max_results=n)[1]["results"]) for n in (0, 3, 20)] == [0, 3, 20]
     assert len(demo.tavily("python", max_results=None)[1]["results"]) == 10
 
 
 def test_tavily_domain_lists_restrict_prefer_and_exclude(demo: Client) -> None:
-    """Contract §10: Tavily honours its domain filters, subdomains included."""
+    """contract: Demo: Tavily honours its domain filters, subdomains included."""
 
     def hosts(**fields: object) -> list[str]:
         rows = demo.tavily("http requests", max_results=20, **fields)[1]["results"]
@@ -168,7 +168,7 @@ def test_tavily_domain_lists_restrict_prefer_and_exclude(demo: Client) -> None:
 
 
 def test_tavily_exact_match_needs_the_phrase(demo: Client) -> None:
-    """Vendors §1.1: with `exact_match` only hits that hold the quoted phrase; without, quotes are plain text."""
+    """contract: Demo: with `exact_match` only hits that hold the quoted phrase; without, quotes are plain text."""
     assert demo.tavily('"manager context"')[1]["results"]
     assert demo.tavily('"manager context"', exact_match=True)[1]["results"] == []
     found = demo.tavily('"context manager"', exact_match=True)[1]["results"]
@@ -178,7 +178,7 @@ def test_tavily_exact_match_needs_the_phrase(demo: Client) -> None:
 
 @pytest.mark.parametrize("fields", [{"include_published_date": True}, {"topic": "news"}])
 def test_tavily_dates_are_null_when_asked_for(demo: Client, fields: dict[str, object]) -> None:
-    """Contract §10: no date is known, so none is invented; undated hits stay within a time range."""
+    """contract: Demo: no date is known, so none is invented; undated hits stay within a time range."""
     plain = demo.urls("tavily", "dict")
     rows = demo.tavily("dict", max_results=20, time_range="week", **fields)[1]["results"]
     assert [row["url"] for row in rows] == plain
@@ -186,13 +186,13 @@ def test_tavily_dates_are_null_when_asked_for(demo: Client, fields: dict[str, ob
 
 
 def test_tavily_usage_comes_when_asked_for(demo: Client) -> None:
-    """Vendors §1.2: `usage` only with `include_usage`."""
+    """contract: Demo: `usage` only with `include_usage`."""
     assert demo.tavily("dict", include_usage=True)[1]["usage"] == {"credits": 1}
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "k"}, {"Authorization": "Bearer "}])
 def test_tavily_without_key_is_401(demo: Client, headers: dict[str, str]) -> None:
-    """Vendors §1.3: 401 with an error under `detail`."""
+    """contract: Demo: 401 with an error under `detail`."""
     status, answered = demo.tavily("dict", headers)
     assert (status, list(answered["detail"])) == (401, ["error"])
 
@@ -220,7 +220,7 @@ def test_tavily_without_key_is_401(demo: Client, headers: dict[str, str]) -> Non
     ],
 )
 def test_tavily_refuses_bad_values_with_400(demo: Client, fields: dict[str, object]) -> None:
-    """Vendors §1.3: a rule broken is 400 with an error under `detail`."""
+    """contract: Demo: a rule broken is 400 with an error under `detail`."""
     status, answered = demo.tavily(**({"query": "dict"} | fields))
     assert (status, list(answered["detail"])) == (400, ["error"])
 
@@ -242,7 +242,7 @@ def test_tavily_refuses_bad_values_with_400(demo: Client, fields: dict[str, obje
     ],
 )
 def test_tavily_refuses_wrong_types_with_422(demo: Client, body: bytes, place: list[str]) -> None:
-    """Vendors §1.3: a schema error is 422 with a list under `detail`."""
+    """contract: Demo: a schema error is 422 with a list under `detail`."""
     response, answered = demo.send("POST", "/tavily/search", {"Authorization": "bearer k"}, body)
     assert response.status == 422
     assert [error["loc"] for error in json.loads(answered)["detail"]] == [place]

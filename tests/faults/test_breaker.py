@@ -1,4 +1,4 @@
-"""The breaker on a running service: a dead vendor costs its timeout a few times, then nothing (contract §8)."""
+"""The breaker on a running service: a dead vendor costs its timeout a few times, then nothing (contract: Breaker)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SKIPPED = "skipped after repeated failures"
 def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
     vendors: Vendors, tmp_path: Path, vendor: str
 ) -> None:
-    """Contract §8: three failures, then skipped at once; one trial a second; used again as soon as it answers."""
+    """contract: Breaker: three failures, then skipped at once; one trial a second; used again as soon as it answers."""
     behaviour, word = DEAD[vendor]
     vendors.behaviour[vendor] = behaviour
     healthy = {own_url(name) for name in NAMES if name != vendor}
@@ -49,7 +49,7 @@ def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
 
 
 def test_refusals_and_bad_answers_do_not_open_it(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §8: 4xx, redirects and bad bodies neither count nor reset the row."""
+    """contract: Breaker: 4xx, redirects and bad bodies neither count nor reset the row."""
     odd = [reply(b"", 403), reply(b"", 302), reply(b"[]"), reply(b"", 404), reply(b"", 422), reply(b"<html>")]
     with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")) as service:
 
@@ -67,7 +67,7 @@ def test_refusals_and_bad_answers_do_not_open_it(vendors: Vendors, tmp_path: Pat
 
 
 def test_retry_after_opens_it_at_once(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §8, B114: one 429 or 503 with `Retry-After` is enough, and its time is kept."""
+    """contract: Breaker: one 429 or 503 with `Retry-After` is enough, and its time is kept."""
     vendors.behaviour["searxng"] = reply(b"", 503, [("Retry-After", "1")])
     vendors.behaviour["brave_llm"] = reply(b"", 429, [("Retry-After", "2")])
     with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="5", SIFT_BREAKER_SECONDS="60")) as service:
@@ -80,7 +80,7 @@ def test_retry_after_opens_it_at_once(vendors: Vendors, tmp_path: Path) -> None:
 
 
 def test_no_source_left_says_when_to_come_back(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §8: all breakers open: 503 with `Retry-After`, and no vendor is asked."""
+    """contract: Breaker: all breakers open: 503 with `Retry-After`, and no vendor is asked."""
     vendors.behaviour = dict.fromkeys(NAMES, reply(b"", 500))
     with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="1", SIFT_BREAKER_SECONDS="20")) as service:
         assert "retry-after" not in service.post("/v1/search", {"query": "a"}).headers
@@ -95,7 +95,7 @@ def test_no_source_left_says_when_to_come_back(vendors: Vendors, tmp_path: Path)
 def test_dripping_vendor_under_load_starves_nobody(
     vendors: Vendors, tmp_path: Path, failures: str, requests: int
 ) -> None:
-    """B096, B125, performance §3: the healthy sources' hits arrive in at least 99.5 % of the answers."""
+    """contract: HTTP calls: the healthy sources' hits arrive in at least 99.5 % of the answers."""
     vendors.behaviour["brave_llm"] = after(CHUNKED, chunk(b" "))
     environ = settings(vendors, SIFT_BREAKER_FAILURES=failures, SIFT_BREAKER_SECONDS="1", SIFT_THREADS="16")
     with Service(tmp_path, environ) as service, ThreadPoolExecutor(12) as pool:

@@ -42,7 +42,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 @many
 @given(path=st.sampled_from(PATHS), body=bodies, kind=st.sampled_from(CONTENT_TYPES))
 def test_any_body_is_answered_in_our_json(service: Service, path: str, body: bytes, kind: str) -> None:
-    """Contract §4, B137–B156: every JSON type at every place, any bytes, any content type: 200, 400 or 413."""
+    """contract: Search request: every JSON type at every place, any bytes, any content type: 200, 400 or 413."""
     check(path, service.request("POST", path, body, {"Content-Type": kind}))
 
 
@@ -51,7 +51,7 @@ def test_any_body_is_answered_in_our_json(service: Service, path: str, body: byt
 def test_chunked_body_is_read_or_refused(
     service: Service, path: str, body: bytes, size: int, kept: float, whole: bool
 ) -> None:
-    """Contract §4: a chunked body counts like any other; one that is cut short is `invalid json`."""
+    """contract: Search request: a chunked body counts like any other; one that is cut short is `invalid json`."""
     body = body[:400]
     pieces = [body[at : at + size] for at in range(0, len(body), size)]
     data = b"".join(b"%x;x=y\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
@@ -65,7 +65,9 @@ def test_chunked_body_is_read_or_refused(
 @many
 @given(path=st.sampled_from(PATHS), body=objects, missing=st.integers(1, 5000))
 def test_body_shorter_than_its_length_is_refused(service: Service, path: str, body: bytes, missing: int) -> None:
-    """Contract §4: shorter than its Content-Length is `invalid json`, also when what came is a whole object."""
+    """contract: Search request: shorter than its Content-Length is `invalid json`,
+    also when what came is a whole object.
+    """
     body = body[:1000]
     service.request("POST", path, body)  # where it is sound, its answer is now in the cache
     data = head(path, f"Content-Length: {len(body) + missing}") + body
@@ -78,7 +80,7 @@ def test_body_shorter_than_its_length_is_refused(service: Service, path: str, bo
 @pytest.mark.parametrize("size", [65_537, 200_000, 2_000_000, 5_000_000])
 @pytest.mark.parametrize("chunked", [False, True])
 def test_oversized_body_gets_its_413(service: Service, path: str, size: int, chunked: bool) -> None:
-    """Contract §4: over 64 KiB is 413, and up to 2 MiB the client gets to see it."""
+    """contract: Search request: over 64 KiB is 413, and up to 2 MiB the client gets to see it."""
     body = json.dumps({"query": "a", "x": "y" * size}).encode()
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=20)
     try:
@@ -104,7 +106,7 @@ HEADERS = [
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("header", HEADERS)
 def test_odd_headers_change_nothing(service: Service, path: str, header: str) -> None:
-    """Contract §4: no header moves a route, and none makes an answer that is not ours."""
+    """contract: Errors: no header moves a route, and none makes an answer that is not ours."""
     body = b'{"query": "words"}'
     answer = parse(exchange(service, head(path, header, f"Content-Length: {len(body)}") + body))
     check(path, answer)
@@ -119,7 +121,7 @@ def test_odd_headers_change_nothing(service: Service, path: str, header: str) ->
     ),
 )
 def test_any_path_and_method_is_answered_in_our_json(service: Service, path: str, method: str) -> None:
-    """Contract §4: unknown paths 404, other methods 405, doubled slashes 404, never a redirect, always JSON."""
+    """contract: Errors: unknown paths 404, other methods 405, doubled slashes 404, never a redirect, always JSON."""
     answer = parse(exchange(service, head(f"/{path}", "Content-Length: 0", method=method)))
     assert answer.status in (400, 404, 405) or (answer.status == 200 and method == "GET")
     if not (answer.status == 400 and answer.headers["content-type"] == "text/html"):  # broken HTTP: the server's own
@@ -131,14 +133,14 @@ def test_any_path_and_method_is_answered_in_our_json(service: Service, path: str
     "path", ["//v1/search", "/v1//search", "///v1/search", "//healthz", "/v1/search/", "/v1/search//"]
 )
 def test_doubled_slashes_are_unknown_paths(service: Service, path: str) -> None:
-    """Contract §4: doubled slashes 404, wherever they stand."""
+    """contract: Errors: doubled slashes 404, wherever they stand."""
     body = b'{"query": "words"}'
     answer = parse(exchange(service, head(path, f"Content-Length: {len(body)}") + body))
     assert (answer.status, answer.json()["error"]) == (404, "not found")
 
 
 def test_hostile_text_costs_little(service: Service) -> None:
-    """Contract §4: 64 KiB of anything takes no noticeable time; open strings once took ten seconds."""
+    """contract: Search request: 64 KiB of anything takes no noticeable time; open strings once took ten seconds."""
     started = time.monotonic()
     with ThreadPoolExecutor(4) as pool:
         for body in (b"[" * 101 + b'\\"' * 32_000, b"[" * 101 + b'"' * 65_000, b"[" * 32_000 + b'"\\' * 16_000):
@@ -147,7 +149,7 @@ def test_hostile_text_costs_little(service: Service) -> None:
 
 
 def test_client_that_leaves_costs_nothing(service: Service) -> None:
-    """B132, contract §4: connections closed at every point of a request leave a service that answers."""
+    """contract: Search request: connections closed at every point of a request leave a service that answers."""
     body = b'{"query": "left alone"}'
     whole = head("/v1/search", f"Content-Length: {len(body)}") + body
     for at in range(0, len(whole) + 1, 7):

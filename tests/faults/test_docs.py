@@ -12,7 +12,7 @@ _NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
 def test_page_names_tests_that_exist() -> None:
-    """Contract §6, §8, §12: a promise whose test was renamed or dropped is no promise."""
+    """A promise whose test was renamed or dropped is no promise."""
     named = _NAMED.findall(PAGE.read_text(encoding="utf-8"))
     for file, name in named:
         tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
@@ -22,7 +22,7 @@ def test_page_names_tests_that_exist() -> None:
 
 
 def test_every_row_of_the_page_has_its_test() -> None:
-    """Contract §6, §8, §12: no row promises something that nothing proves."""
+    """No row promises something that nothing proves."""
     rows = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     promises = [row for row in rows if not row.startswith("| promise") and not set(row) <= set("| -")]
     assert promises
@@ -30,7 +30,7 @@ def test_every_row_of_the_page_has_its_test() -> None:
 
 
 def test_every_fault_test_is_on_the_page() -> None:
-    """Contract §6, §8, §12: what is proved is also said."""
+    """What is proved is also said."""
     named = set(_NAMED.findall(PAGE.read_text(encoding="utf-8")))
     files = [
         *(ROOT / "tests/faults").glob("test_*.py"),

@@ -45,7 +45,7 @@ def p99(seconds: list[float]) -> float:
 
 
 def test_64_clients_cold_and_warm_with_a_slow_and_a_dead_vendor(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §2, §8, B125, B127: only 200s, threads bounded, memory flat, p99 under timeout + 1.5 s."""
+    """contract: Operations: only 200s, threads bounded, memory flat, p99 under timeout + 1.5 s."""
     timeout = 3.0
     vendors.behaviour["searxng"] = late(0.3)("searxng")
     vendors.behaviour["brave_llm"] = silent
@@ -83,7 +83,7 @@ def plain(shared: tuple[Service, Vendors]) -> tuple[Service, Vendors]:
 
 
 def test_two_hundred_requests_on_one_kept_connection(plain: tuple[Service, Vendors]) -> None:
-    """B134, contract §11: a client that keeps its connection is never cut off, errors included."""
+    """contract: Operations: a client that keeps its connection is never cut off, errors included."""
     service, _ = plain
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
     connection.connect()
@@ -103,7 +103,7 @@ def test_two_hundred_requests_on_one_kept_connection(plain: tuple[Service, Vendo
 def test_running_searches_are_answered_at_a_stop_and_at_a_reload(
     vendors: Vendors, tmp_path: Path, stop: signal.Signals
 ) -> None:
-    """B132, contract §11: a stop or reload answers what is running."""
+    """contract: Operations: a stop or reload answers what is running."""
     vendors.behaviour["tavily"] = late(1.0)("tavily")
     with Service(tmp_path, settings(vendors, 5.0)) as service, ThreadPoolExecutor(8) as pool:
         old = worker(service)
@@ -120,7 +120,7 @@ def test_running_searches_are_answered_at_a_stop_and_at_a_reload(
 
 
 def test_reload_under_load_loses_no_request(plain: tuple[Service, Vendors]) -> None:
-    """B132, contract §11: two reloads while clients go on asking; each request is answered."""
+    """contract: Operations: two reloads while clients go on asking; each request is answered."""
     service, _ = plain
     over = threading.Event()
     lost: list[str] = []
@@ -151,7 +151,7 @@ def test_reload_under_load_loses_no_request(plain: tuple[Service, Vendors]) -> N
 
 
 def test_fifty_equal_cold_requests_cost_three_calls(plain: tuple[Service, Vendors]) -> None:
-    """B094, contract §8: one call a source; the others wait, share, and say so."""
+    """contract: Shared searches: one call a source; the others wait, share, and say so."""
     service, vendors = plain
     vendors.behaviour = {name: late(0.5)(name) for name in NAMES}
     with ThreadPoolExecutor(50) as pool:
@@ -162,7 +162,7 @@ def test_fifty_equal_cold_requests_cost_three_calls(plain: tuple[Service, Vendor
 
 
 def test_killed_worker_is_replaced(plain: tuple[Service, Vendors]) -> None:
-    """Contract §11: a worker that dies takes its own requests along and nothing else."""
+    """contract: Operations: a worker that dies takes its own requests along and nothing else."""
     service, _ = plain
     old = worker(service)
     os.kill(old, signal.SIGKILL)

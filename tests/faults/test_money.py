@@ -1,4 +1,4 @@
-"""The daily cap on a running service: never above it, through bursts, crashes and broken state (contract §8)."""
+"""The daily cap on a running service: never above it, through bursts, crashes and broken state (contract: Credits)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def burst(service: Service, name: str, count: int, at_once: int = 32) -> list[di
 
 
 def test_two_workers_and_a_burst_spend_exactly_the_cap(vendors: Vendors, tmp_path: Path) -> None:
-    """B158, B165: 2 workers of 16 threads, 120 searches, a cap of 25: 25 calls, and the rest say why."""
+    """contract: Credits: 2 workers of 16 threads, 120 searches, a cap of 25: 25 calls, and the rest say why."""
     environ = settings(vendors, 5.0, SIFT_TAVILY_DAILY_CAP="25", SIFT_THREADS="16")
     with Service(tmp_path, environ, WORKERS) as service:
         answers = burst(service, "words", 120)
@@ -67,7 +67,7 @@ def test_two_workers_and_a_burst_spend_exactly_the_cap(vendors: Vendors, tmp_pat
 
 
 def test_price_of_two_credits_is_never_paid_past_the_cap(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §8: what a call cost is booked; no call begins at the cap."""
+    """contract: Credits: what a call cost is booked; no call begins at the cap."""
     vendors.behaviour["tavily"] = reply(BODIES["tavily"]([hit(own_url("tavily"))]) | {"usage": {"credits": 2}})
     with Service(tmp_path, settings(vendors, 5.0, SIFT_TAVILY_DAILY_CAP="10"), WORKERS) as service:
         for number in range(12):
@@ -77,7 +77,7 @@ def test_price_of_two_credits_is_never_paid_past_the_cap(vendors: Vendors, tmp_p
 
 
 def test_killed_in_a_burst_and_restarted_stays_under_the_cap(vendors: Vendors, tmp_path: Path) -> None:
-    """B166, contract §8: kill -9 of master and workers in mid-burst; over both lives never a call above the cap."""
+    """contract: Credits: kill -9 of master and workers in mid-burst; over both lives never a call above the cap."""
     vendors.behaviour["tavily"] = late(0.05)("tavily")
     environ = settings(vendors, 5.0, SIFT_TAVILY_DAILY_CAP="60", SIFT_THREADS="16")
     first = Service(tmp_path, environ, WORKERS).start()
@@ -122,7 +122,7 @@ BROKEN: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", BROKEN.values(), ids=BROKEN)
 def test_unusable_state_skips_tavily_and_says_so(vendors: Vendors, tmp_path: Path, damage: Any) -> None:
-    """Contract §8: no ledger, no paid call; the service starts, answers on, and leaves the file as it is."""
+    """contract: Credits: no ledger, no paid call; the service starts, answers on, and leaves the file as it is."""
     state = tmp_path / "state"
     damage(state)
     ledger = state / "ledger.sqlite3"
@@ -144,7 +144,7 @@ def test_unusable_state_skips_tavily_and_says_so(vendors: Vendors, tmp_path: Pat
 
 @pytest.mark.parametrize("mode", ["for writing", "all of it"])
 def test_locked_ledger_skips_tavily_in_time_and_recovers(vendors: Vendors, tmp_path: Path, mode: str) -> None:
-    """Contract §8: waiting for the ledger counts into Tavily's timeout; when it is free again Tavily is asked."""
+    """contract: Credits: waiting for the ledger counts into Tavily's timeout; when it is free again Tavily is asked."""
     with Service(tmp_path, settings(vendors)) as service:
         assert service.search("first")["warnings"] == []
         if mode == "all of it":  # a connection that holds the log open would keep the mode from changing
@@ -162,7 +162,9 @@ def test_locked_ledger_skips_tavily_in_time_and_recovers(vendors: Vendors, tmp_p
 
 
 def test_full_disk_skips_tavily_and_recovers(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §8: no byte can be written (RLIMIT_FSIZE stands for the full disk): no paid call, answers go on."""
+    """contract: Credits: no byte can be written (RLIMIT_FSIZE stands for the full disk): no paid call,
+    answers go on.
+    """
     with Service(tmp_path, settings(vendors)) as service:
         assert service.search("first")["warnings"] == []
         pid = worker(service)
@@ -177,7 +179,9 @@ def test_full_disk_skips_tavily_and_recovers(vendors: Vendors, tmp_path: Path) -
 
 
 def test_ledger_locked_during_a_call_costs_no_hits(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §8: the call was paid and answered; that its price cannot be booked is no reason to lose its hits."""
+    """contract: Credits: the call was paid and answered; that its price cannot be booked is no reason to lose its
+    hits.
+    """
     held: list[sqlite3.Connection] = []
     answer = reply(BODIES["tavily"]([hit(own_url("tavily"))]) | {"usage": {"credits": 3}})
 
@@ -195,7 +199,9 @@ def test_ledger_locked_during_a_call_costs_no_hits(vendors: Vendors, tmp_path: P
 
 
 def test_failed_calls_keep_their_credit(vendors: Vendors, tmp_path: Path) -> None:
-    """B161: a call counts once it was sent, whatever came of it; refused requests and kept answers do not."""
+    """contract: Credits: a call counts once it was sent, whatever came of it;
+    refused requests and kept answers do not.
+    """
     with Service(tmp_path, settings(vendors, SIFT_TAVILY_DAILY_CAP="4")) as service:
         service.search("words")
         service.search("words")

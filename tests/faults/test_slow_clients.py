@@ -55,7 +55,9 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
 @pytest.mark.skipif(BINARY is None, reason="nginx is not installed")
 @pytest.mark.parametrize(("start", "drip"), STARTS.values(), ids=STARTS)
 def test_slow_clients_behind_nginx_hold_nobody_up(proxied: tuple[Service, Nginx], start: bytes, drip: bytes) -> None:
-    """Contract §11: with the buffering proxy in front, many slow clients cost no thread, and others are served."""
+    """contract: Operations: with the buffering proxy in front, many slow clients cost no thread,
+    and others are served.
+    """
     service, nginx = proxied
     with held(nginx.port, start) as slow:
         started = time.monotonic()
@@ -69,7 +71,7 @@ def test_slow_clients_behind_nginx_hold_nobody_up(proxied: tuple[Service, Nginx]
 
 @pytest.mark.skipif(BINARY is None, reason="nginx is not installed")
 def test_shipped_nginx_block_answers_in_json(proxied: tuple[Service, Nginx]) -> None:
-    """Contract §4, §9: bodies up to Sift's own limit pass nginx, larger ones get a 413, in JSON as everything."""
+    """contract: Errors: bodies up to Sift's own limit pass nginx, larger ones get a 413, in JSON as everything."""
     _, nginx = proxied
     passed = nginx.front.post("/v1/search", {"query": "words", "x": "y" * 65_000})
     assert (passed.status, passed.json()["warnings"]) == (200, ["unknown field ignored: x"])
@@ -78,7 +80,9 @@ def test_shipped_nginx_block_answers_in_json(proxied: tuple[Service, Nginx]) -> 
 
 
 def test_idle_connections_alone_hold_nobody_up_without_a_proxy(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §11: kept-alive connections that say nothing cost no thread, three times as many as there are."""
+    """contract: Operations: kept-alive connections that say nothing cost no thread,
+    three times as many as there are.
+    """
     whole = b"GET /healthz HTTP/1.1\r\nHost: sift\r\n\r\n"
     with (
         Service(tmp_path, settings(vendors, SIFT_THREADS=str(THREADS))) as service,

@@ -41,7 +41,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Servic
 
 
 def test_proxies_and_netrc_of_the_host_are_not_used(elsewhere: tuple[Service, Vendors, socket.socket]) -> None:
-    """B106, B107, B108: calls go straight to the configured address, with Sift's own credentials."""
+    """contract: HTTP calls: calls go straight to the configured address, with Sift's own credentials."""
     service, vendors, trap = elsewhere
     assert service.search("words")["warnings"] == []
     assert accepted(trap) == 0
@@ -51,7 +51,7 @@ def test_proxies_and_netrc_of_the_host_are_not_used(elsewhere: tuple[Service, Ve
 
 
 def test_day_of_the_cap_is_the_utc_day(elsewhere: tuple[Service, Vendors, socket.socket]) -> None:
-    """B162: whatever the host's zone, credits are booked on the UTC day."""
+    """contract: Credits: whatever the host's zone, credits are booked on the UTC day."""
     service, _, _ = elsewhere
     before = datetime.now(UTC)
     service.search("a day")
@@ -61,7 +61,7 @@ def test_day_of_the_cap_is_the_utc_day(elsewhere: tuple[Service, Vendors, socket
 
 
 def test_many_parallel_searches_fit_into_the_pools(elsewhere: tuple[Service, Vendors, socket.socket]) -> None:
-    """B109: 32 at once, and no word about full connection pools, at debug level too."""
+    """contract: HTTP calls: 32 at once, and no word about full connection pools, at debug level too."""
     service, _, _ = elsewhere
     with ThreadPoolExecutor(32) as pool:
         answers = list(pool.map(lambda n: service.search(f"words {n}"), range(96)))
@@ -72,7 +72,7 @@ def test_many_parallel_searches_fit_into_the_pools(elsewhere: tuple[Service, Ven
 def test_queries_of_a_request_reach_a_vendor_one_after_another(
     elsewhere: tuple[Service, Vendors, socket.socket],
 ) -> None:
-    """B075, B116: never two calls of one request at a vendor at the same time."""
+    """contract: Several queries: never two calls of one request at a vendor at the same time."""
     service, vendors, _ = elsewhere
     now, most, lock = Counter[str](), Counter[str](), threading.Lock()
 
@@ -97,7 +97,7 @@ def test_queries_of_a_request_reach_a_vendor_one_after_another(
 
 
 def test_preloaded_workers_search(vendors: Vendors, tmp_path: Path) -> None:
-    """B129: with --preload the threads, pools and the ledger's connection are each worker's own."""
+    """contract: Operations: with --preload the threads, pools and the ledger's connection are each worker's own."""
     with Service(tmp_path, settings(vendors, 5.0), ["--preload", "--workers", "2"]) as service:
         with ThreadPoolExecutor(8) as pool:
             answers = list(pool.map(lambda n: service.search(f"words {n}"), range(24)))
@@ -105,7 +105,9 @@ def test_preloaded_workers_search(vendors: Vendors, tmp_path: Path) -> None:
 
 
 def test_import_starts_nothing_and_the_worst_case_fits(vendors: Vendors, tmp_path: Path) -> None:
-    """B130, B131: importing wsgi leaves one thread and no socket; gunicorn waits longer than four queries of 10 s."""
+    """contract: Operations: importing wsgi leaves one thread and no socket;
+    gunicorn waits longer than four queries of 10 s.
+    """
     script = (
         "import json, os, threading, wsgi, sift.gunicorn_conf as conf\n"
         "links = [os.readlink(f'/proc/self/fd/{fd}') for fd in os.listdir('/proc/self/fd') if fd not in '012' "

@@ -163,7 +163,7 @@ def credits_used(service: Service) -> int | None:
 
 @pytest.mark.parametrize(("name", "vendor"), LIGHT, ids=[f"{name}-{vendor}" for name, vendor in LIGHT])
 def test_fault_costs_its_own_source_alone(run: Run, name: str, vendor: str) -> None:
-    """Contract §6, §4, B096–B123: in time, the others' hits kept, one word, nothing cached, the next one is fine."""
+    """contract: HTTP calls: in time, the others' hits kept, one word, nothing cached, the next one is fine."""
     check(FAULTS[name], vendor, run.outcomes[name, vendor], TIMEOUT)
 
 
@@ -171,7 +171,7 @@ def test_fault_costs_its_own_source_alone(run: Run, name: str, vendor: str) -> N
 def test_heavy_fault_costs_its_own_source_alone(
     heavy_run: dict[tuple[str, str], Outcome], name: str, vendor: str
 ) -> None:
-    """B118, contract §6: bombs, megabytes and thousands of hits, held to the same."""
+    """contract: HTTP calls: bombs, megabytes and thousands of hits, held to the same."""
     check(FAULTS[name], vendor, heavy_run[name, vendor], LONG_TIMEOUT)
 
 
@@ -199,12 +199,12 @@ def check(fault: Fault, vendor: str, outcome: Outcome, timeout: float) -> None:
 
 
 def test_no_redirect_is_followed(run: Run) -> None:
-    """B101, B102, B104: a server that vendors redirect to gets no connection at all."""
+    """contract: HTTP calls, SearXNG: a server that vendors redirect to gets no connection at all."""
     assert run.trapped == 0
 
 
 def test_faults_leave_no_thread_and_no_socket_over(run: Run) -> None:
-    """Contract §2, B125, B127: every call has ended, threads are bounded by the settings, sockets are idle ones."""
+    """contract: HTTP calls: every call has ended, threads are bounded by the settings, sockets are idle ones."""
     most = 1 + THREADS * (1 + len(NAMES)) + 2  # main, requests, the sources' calls, and a few of the server's own
     assert run.busy == (0, 0)
     assert max(run.threads) <= most
@@ -215,7 +215,7 @@ def test_faults_leave_no_thread_and_no_socket_over(run: Run) -> None:
 
 
 def test_faults_log_nothing_but_one_record_a_search(run: Run) -> None:
-    """B167, B169, contract §12: no traceback, no vendor's word, no internal error; one record a search."""
+    """contract: Log: no traceback, no vendor's word, no internal error; one record a search."""
     assert b"Traceback" not in run.log
     assert WORDS.encode() not in run.log
     assert b"error" not in run.log.lower().replace(b"errorlog", b"")
@@ -249,7 +249,9 @@ URLS = {each.name: each.variable("URL") for each in DECLARED}
 
 @pytest.mark.parametrize("turn", range(len(NAMES)))
 def test_refused_and_unresolvable_vendors_are_unreachable(vendors: Vendors, tmp_path: Path, turn: int) -> None:
-    """B098, contract §4: `unreachable` at once, and used again when the port opens; credit never sent is given back."""
+    """contract: Failures: `unreachable` at once, and used again when the port opens;
+    credit never sent is given back.
+    """
     refused, unknown, *fine = NAMES[turn:] + NAMES[:turn]
     good = {own_url(name) for name in fine}
     with LateVendors() as closed:
@@ -277,7 +279,9 @@ def test_refused_and_unresolvable_vendors_are_unreachable(vendors: Vendors, tmp_
 
 @pytest.mark.parametrize("name", NAMES)
 def test_hanging_name_look_up_is_given_up(vendors: Vendors, tmp_path: Path, name: str) -> None:
-    """Contract §6: nothing can end a look-up, so the answer goes without it, and others never wait for its threads."""
+    """contract: HTTP calls: nothing can end a look-up, so the answer goes without it,
+    and others never wait for its threads.
+    """
     held = tmp_path / "held"
     (tmp_path / "sitecustomize.py").write_text(
         "import fcntl, socket\n"
@@ -324,7 +328,7 @@ def plain(shared: tuple[Service, Vendors]) -> tuple[Service, Vendors]:
 def test_closed_keep_alive_socket_is_noticed(
     plain: tuple[Service, Vendors], end: Any, request: pytest.FixtureRequest
 ) -> None:
-    """B112, B117: a socket the vendor closed between two calls is replaced; no POST is ever sent twice."""
+    """contract: HTTP calls: a socket the vendor closed between two calls is replaced; no POST is ever sent twice."""
     service, vendors = plain
 
     def once(vendor: str) -> Any:
@@ -342,7 +346,7 @@ def test_closed_keep_alive_socket_is_noticed(
 
 
 def test_call_that_was_cut_is_not_repeated(plain: tuple[Service, Vendors]) -> None:
-    """B117, B161: Tavily takes the call and drops the connection: one POST, one credit."""
+    """contract: HTTP calls, Credits: Tavily takes the call and drops the connection: one POST, one credit."""
     service, vendors = plain
     before = credits_used(service)
     vendors.behaviour["tavily"] = raw()
@@ -352,7 +356,7 @@ def test_call_that_was_cut_is_not_repeated(plain: tuple[Service, Vendors]) -> No
 
 
 def test_cookies_of_vendors_are_forgotten(plain: tuple[Service, Vendors]) -> None:
-    """B111: twenty threads, a new cookie each reply, and none ever comes back."""
+    """contract: HTTP calls: twenty threads, a new cookie each reply, and none ever comes back."""
     service, vendors = plain
     cookies = [("Set-Cookie", "id=1; Path=/"), ("Set-Cookie", "b")]
     vendors.behaviour = {name: reply(BODIES[name]([]), headers=cookies) for name in NAMES}
@@ -363,7 +367,7 @@ def test_cookies_of_vendors_are_forgotten(plain: tuple[Service, Vendors]) -> Non
 
 
 def test_all_sources_failing_is_an_honest_503(plain: tuple[Service, Vendors]) -> None:
-    """B196, contract §4: 503 with each failure, both versions alike, and never kept."""
+    """contract: Unavailable: 503 with each failure, both versions alike, and never kept."""
     service, vendors = plain
     vendors.behaviour = dict.fromkeys(NAMES, reply(b"<html>", 403))
     one, two = service.post("/v1/search", {"query": "all"}), service.post("/v2/search", {"query": "all"})

@@ -50,7 +50,7 @@ def test_search_json(sift: Run, running: Running, fresh: Callable[[], str]) -> N
 
 
 def test_search_no_hits(sift: Run, running: Running, fresh: Callable[[], str]) -> None:
-    """B187: exit code 0, in text and JSON alike."""
+    """contract: Command line: exit code 0, in text and JSON alike."""
     for name in NAMES:
         running.vendors.behaviour[name] = reply(BODIES[name]([]))
     query = fresh()
@@ -84,7 +84,7 @@ def test_wrong_key(token: str, sift: Run) -> None:
 
 
 def test_service_away(sift: Run) -> None:
-    """B185: exit code 4, one line on stderr, nothing on stdout."""
+    """contract: Command line: exit code 4, one line on stderr, nothing on stdout."""
     done = sift("search", "x", SIFT_URL=f"http://127.0.0.1:{free_port()}")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1)
 
@@ -101,7 +101,7 @@ def test_all_sources_failed(sift: Run, running: Running, fresh: Callable[[], str
 
 
 def test_filters_reach_the_vendors(sift: Run, running: Running, fresh: Callable[[], str], tmp_path: Path) -> None:
-    """P3.1 §9: every flag arrives where it belongs; several queries come from a file."""
+    """contract: Command line: every flag arrives where it belongs; several queries come from a file."""
     queries = [f'{fresh()} "a phrase"', f'{fresh()} "another"']
     path = tmp_path / "queries.json"
     path.write_text(json.dumps(queries))

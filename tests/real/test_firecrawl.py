@@ -97,7 +97,7 @@ Search = Callable[..., dict[str, Any]]
 
 
 def test_search_finds_hits(search: Search, fresh: Callable[[], str]) -> None:
-    """B192: `data.web`, as web results with address, title and description."""
+    """contract: Firecrawl door: `data.web`, as web results with address, title and description."""
     found = search(query=fresh(), limit=2)
     assert found["kinds"] == ["SearchResultWeb"]
     assert [item["url"] for item in found["web"]] == ["https://shared.example/page", "https://searxng.example/page"]
@@ -106,7 +106,9 @@ def test_search_finds_hits(search: Search, fresh: Callable[[], str]) -> None:
 
 
 def test_search_as_hermes_does(search: Search, running: Running, fresh: Callable[[], str]) -> None:
-    """Contract §9: its call, through the SDK: query and a limit rounded up; without a limit the default is 10."""
+    """contract: Firecrawl door: its call, through the SDK: query and a limit rounded up;
+    without a limit the default is 10.
+    """
     hits = [hit(f"https://h{number}.example/", f"H{number}") for number in range(60)]
     running.vendors.behaviour["searxng"] = reply(searxng_body(hits))
     query = fresh()
@@ -117,7 +119,7 @@ def test_search_as_hermes_does(search: Search, running: Running, fresh: Callable
 def test_hits_stay_web_results_whatever_a_source_says(
     search: Search, running: Running, fresh: Callable[[], str]
 ) -> None:
-    """B193, B198: no key of a hit turns it into a document, or is null; a missing text is the title."""
+    """contract: Firecrawl door: no key of a hit turns it into a document, or is null; a missing text is the title."""
     row = {"url": "https://a.example/", "title": "A", "content": None, "markdown": "x", "metadata": {}, "html": None}
     bare = {"url": "https://b.example/x", "title": None}
     running.vendors.behaviour["searxng"] = reply({"results": [row, bare, {"url": None}, None, 5]})
@@ -129,7 +131,7 @@ def test_hits_stay_web_results_whatever_a_source_says(
 
 
 def test_options_of_the_sdk_are_ignored(search: Search, running: Running, fresh: Callable[[], str]) -> None:
-    """B197: what it sends with options set changes nothing, not even the cache entry."""
+    """contract: Firecrawl door: what it sends with options set changes nothing, not even the cache entry."""
     query = fresh()
     plain = search(query=query)
     asked = len(running.vendors.seen)
@@ -139,14 +141,14 @@ def test_options_of_the_sdk_are_ignored(search: Search, running: Running, fresh:
 
 
 def test_no_hits_empty_list(search: Search, running: Running, fresh: Callable[[], str]) -> None:
-    """Contract §9: nothing found is a success with a list that can be gone through."""
+    """contract: Firecrawl door: nothing found is a success with a list that can be gone through."""
     for name in NAMES:
         running.vendors.behaviour[name] = reply(BODIES[name]([]))
     assert search(query=fresh())["web"] == []
 
 
 def test_all_sources_failed_error_that_names_them(search: Search, running: Running, fresh: Callable[[], str]) -> None:
-    """B196: never an empty success; the SDK asks once, since a 503 is none that it repeats."""
+    """contract: Firecrawl door: never an empty success; the SDK asks once, since a 503 is none that it repeats."""
     for name in NAMES:
         running.vendors.behaviour[name] = reply(b"", 500)
     found = search(query=fresh())
@@ -157,7 +159,7 @@ def test_all_sources_failed_error_that_names_them(search: Search, running: Runni
 
 
 def test_one_source_failed_success(search: Search, running: Running, fresh: Callable[[], str]) -> None:
-    """Contract §9: a warning beside hits parses in every version."""
+    """contract: Firecrawl door: a warning beside hits parses in every version."""
     running.vendors.behaviour["brave_llm"] = reply(b"", 500)
     found = search(query=fresh())
     names = {"shared", *NAMES} - {"brave_llm"}
@@ -166,21 +168,21 @@ def test_one_source_failed_success(search: Search, running: Running, fresh: Call
 
 @pytest.mark.parametrize("key", ["fc-unknown", "sift_abcdefgh_" + "A" * 43, None], ids=["foreign", "unknown", "none"])
 def test_wrong_key_error_that_names_sift(key: str | None, search: Search, fresh: Callable[[], str]) -> None:
-    """Contract §3: the client learns who refused it."""
+    """contract: Callers: the client learns who refused it."""
     found = search(key, query=fresh())
     assert found["error"] == "UnauthorizedError"
     assert "sift: missing or invalid API key" in found["message"]
 
 
 def test_bad_query_error_with_its_reason(search: Search) -> None:
-    """Contract §9: the text a model gets to read says what was wrong."""
+    """contract: Firecrawl door: the text a model gets to read says what was wrong."""
     found = search(query="x" * 1501)
     assert found["error"] == "BadRequestError"
     assert "invalid query - query must be a non-empty string of at most 1500 characters" in found["message"]
 
 
 def test_blank_that_the_sdk_lets_through_refused(search: Search) -> None:
-    """B077: what only looks like a query to the SDK is none."""
+    """contract: Queries: what only looks like a query to the SDK is none."""
     assert search(query="\x00")["error"] == "BadRequestError"
 
 

@@ -1,4 +1,4 @@
-"""Which CPUs the workers of the shipped gunicorn run on (contract §11 leaves it open, docs/decisions.md 21)."""
+"""Which CPUs the workers of the shipped gunicorn run on (docs/decisions.md 21)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def written(pid: int) -> Iterator[Path]:
 
 
 def test_service_writes_nowhere_but_its_state_directory(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §11: no control socket, no temporary file, nothing in home, working or runtime directory."""
+    """contract: Operations: no control socket, no temporary file, nothing in home, working or runtime directory."""
     places = {name: tmp_path / name for name in ("home", "work", "runtime", "tmp")}
     for place in places.values():
         place.mkdir()
@@ -66,7 +66,7 @@ def test_service_writes_nowhere_but_its_state_directory(vendors: Vendors, tmp_pa
 
 
 def test_state_directory_is_private(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §3, §8: what Sift makes there is nobody else's to read."""
+    """contract: Callers, Credits: what Sift makes there is nobody else's to read."""
     with Service(tmp_path, vendors.environ) as service:
         service.search("anything")
         assert service.state_dir.stat().st_mode & 0o777 == 0o700

@@ -65,7 +65,7 @@ def without_key(running: Running, method: str, path: str) -> Reply:
 
 @pytest.mark.parametrize(("method", "path", "status"), ROUTES, ids=lambda value: str(value))
 def test_wrong_method_or_path_json(method: str, path: str, status: int, running: Running) -> None:
-    """Contract §4: unknown paths 404, other methods 405, doubled slashes 404, no redirect, JSON always."""
+    """contract: Errors: unknown paths 404, other methods 405, doubled slashes 404, no redirect, JSON always."""
     reply = running.service.request(method, path, None, running.fleet)
     assert reply.status == status
     assert_json_error(reply, path)
@@ -73,7 +73,7 @@ def test_wrong_method_or_path_json(method: str, path: str, status: int, running:
 
 @pytest.mark.parametrize(("method", "path", "status"), ROUTES, ids=lambda value: str(value))
 def test_wrong_method_or_path_without_key_unauthorized(method: str, path: str, status: int, running: Running) -> None:
-    """Contract §3: every path but /healthz, unknown ones too, answers 401 without a key."""
+    """contract: Callers: every path but /healthz, unknown ones too, answers 401 without a key."""
     reply = without_key(running, method, path)
     assert reply.status == 401
     assert reply.headers["www-authenticate"] == 'Bearer realm="sift"'
@@ -81,19 +81,19 @@ def test_wrong_method_or_path_without_key_unauthorized(method: str, path: str, s
 
 
 def test_405_names_the_methods_that_are_allowed(running: Running) -> None:
-    """Contract §4: as HTTP demands of a 405."""
+    """contract: Errors: as HTTP demands of a 405."""
     assert running.service.request("PUT", "/v1/search", b"", running.fleet).headers["allow"] == "POST"
 
 
 def test_head_like_get_without_body(running: Running) -> None:
-    """Contract §4: HEAD of the open route is 200, of a search 405; neither has a body."""
+    """contract: Errors: HEAD of the open route is 200, of a search 405; neither has a body."""
     assert running.service.request("HEAD", "/healthz", None)[::2] == (200, b"")
     assert running.service.request("HEAD", "/v1/search", None, running.fleet)[::2] == (405, b"")
     assert without_key(running, "HEAD", "/v1/search").status == 401
 
 
 def test_url_map_every_route_but_healthz_is_locked(running: Running, tmp_path: Path) -> None:
-    """Contract §3: no route is open by accident; a new one is found here through the URL map."""
+    """contract: Callers: no route is open by accident; a new one is found here through the URL map."""
     source = SourceConfig("searxng", "http://127.0.0.1:1")
     app = create_app(Config((source,), state_dir=tmp_path, keys_file=tmp_path / "keys.json", auth=False))
     routes = [(method, rule.rule) for rule in app.url_map.iter_rules() for method in sorted(rule.methods or ())]
@@ -107,7 +107,7 @@ def test_url_map_every_route_but_healthz_is_locked(running: Running, tmp_path: P
 @pytest.mark.parametrize("path", ["/v1/search", "/v2/search", "/nowhere"])
 @pytest.mark.parametrize("framing", ["Content-Length: 5000", "Transfer-Encoding: chunked"])
 def test_unauthorized_before_the_body_is_read(path: str, framing: str, running: Running) -> None:
-    """Contract §3: the answer is there although the body never comes."""
+    """contract: Callers: the answer is there although the body never comes."""
     peer = (next(_peers), 0)
     with socket.create_connection(("127.0.0.1", running.service.port), 20, source_address=peer) as connection:
         head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{framing}\r\n\r\n"
@@ -117,13 +117,13 @@ def test_unauthorized_before_the_body_is_read(path: str, framing: str, running: 
 
 @pytest.mark.parametrize("authorization", ["Bearer {}", "bearer {}", "BEARER   {}", "Bearer \t{} "])
 def test_key_of_the_real_command_opens(authorization: str, running: Running) -> None:
-    """Contract §3, B205, B206: the scheme is case-blind and blanks are free."""
+    """contract: Callers: the scheme is case-blind and blanks are free."""
     headers = {"Authorization": authorization.format(running.tokens.restricted)}
     assert running.service.post("/v1/search", {"query": "anything"}, headers).status == 200
 
 
 def test_class_comes_from_the_key(running: Running) -> None:
-    """Contract §3, §11: status is for fleet callers, whatever a restricted one says of itself."""
+    """contract: Callers, Operations: status is for fleet callers, whatever a restricted one says of itself."""
     restricted = bearer(running.tokens.restricted) | {"X-Class": "fleet"}
     assert running.service.get("/v1/status", running.fleet).status == 200
     refused = running.service.get("/v1/status", restricted)
@@ -134,7 +134,7 @@ SECRETS = ("secretquery", "secretpath", "secretagent", "secretreferer", "secretb
 
 
 def test_access_log_when_switched_on_method_status_and_time(vendors: Vendors, tmp_path: Path) -> None:
-    """B174, contract §11: and nothing else of a request, not even its path."""
+    """contract: Operations: and nothing else of a request, not even its path."""
     headers = {"User-Agent": "secretagent", "Referer": "http://secretreferer/"}
     with Service(tmp_path, vendors.environ, ["--access-logfile", "-"]) as service:
         service.post("/v1/search", {"query": "secretbody", "include_domains": ["secret.example"]}, headers)
@@ -159,7 +159,9 @@ BROKEN = [
 
 
 def test_access_log_off_by_default_and_broken_http_leaves_no_words(vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §11: by default no line a request; gunicorn's own messages carry nothing of one, at debug level too."""
+    """contract: Operations: by default no line a request; gunicorn's own messages carry nothing of one,
+    at debug level too.
+    """
     with Service(tmp_path, vendors.environ | {"SIFT_LOG_LEVEL": "debug"}) as service:
         service.get("/secretpath?q=secretquery")
         for raw in BROKEN:

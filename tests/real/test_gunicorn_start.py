@@ -20,7 +20,7 @@ from tests.real.programs import new_key
 from tests.service import ROOT, Service
 from tests.vendors import NAMES, Vendors
 
-MAX_TIMEOUT = 10  # seconds; the largest a source may be given (contract §2)
+MAX_TIMEOUT = 10  # seconds; the largest a source may be given (contract: Settings)
 DEMO = {"SIFT_AUTH": "off", "SIFT_DEMO": "on"}
 CONF = ("-c", "python:sift.gunicorn_conf")
 
@@ -86,7 +86,9 @@ REFUSALS = {
 def test_start_that_must_be_refused_ends_at_once_with_one_line(
     refusal: Callable[[Path], dict[str, str]], arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Contract §2: a refused start is one line that says why, and the end of all of gunicorn with a non-zero code."""
+    """contract: Settings: a refused start is one line that says why, and the end of all of gunicorn with a non-zero
+    code.
+    """
     ended = gunicorn(tmp_path, refusal(tmp_path / "state"), *arguments)
     output = ended.stdout + ended.stderr
     said = [line for line in output.splitlines() if line.startswith("sift: ")]
@@ -99,7 +101,7 @@ def test_start_that_must_be_refused_ends_at_once_with_one_line(
 
 
 def test_start_workers_without_our_settings_refused_once_each_and_ended(tmp_path: Path) -> None:
-    """Contract §2: also when workers find out, and there are two, none is started again for ever."""
+    """contract: Settings: also when workers find out, and there are two, none is started again for ever."""
     ended = gunicorn(tmp_path, no_source(tmp_path), "--workers", "2")
     assert ended.returncode != 0  # 3, or 1 when the second worker ends while gunicorn is at it
     assert 1 <= ended.stderr.count("SIFT_SEARXNG_URL") <= 2
@@ -118,26 +120,28 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_timeouts_above_the_worst_case_of_a_request(shipped: dict[str, Any]) -> None:
-    """B131: a worker is neither killed nor cut off while it answers four queries whose sources all take their time."""
+    """contract: Operations: a worker is neither killed nor cut off while it answers four queries whose sources all
+    take their time.
+    """
     worst = MAX_QUERIES * (MAX_TIMEOUT + GRACE)
     assert int(shipped["timeout"]) > worst
     assert int(shipped["graceful_timeout"]) > worst
 
 
 def test_workers_are_not_restarted_after_some_requests(shipped: dict[str, Any]) -> None:
-    """B134: such a restart resets connections, so the option is not used."""
+    """contract: Operations: such a restart resets connections, so the option is not used."""
     assert (shipped["max_requests"], shipped["max_requests_jitter"]) == ("0", "0")
 
 
 def test_settings_that_are_shipped(shipped: dict[str, Any]) -> None:
-    """Contract §11: gthread, one worker, loopback, no access log, no control socket."""
+    """contract: Operations: gthread, one worker, loopback, no access log, no control socket."""
     assert "gthread" in shipped["worker_class"].lower()
     names = ("workers", "threads", "bind", "accesslog", "control_socket_disable", "pidfile")
     assert [shipped[name] for name in names] == ["1", "64", "['127.0.0.1:0']", "None", "True", "None"]
 
 
 def test_settings_of_the_environment_are_followed(tmp_path: Path) -> None:
-    """Contract §2, §11: WEB_CONCURRENCY sets the workers, SIFT_THREADS the threads of each."""
+    """contract: Settings, Operations: WEB_CONCURRENCY sets the workers, SIFT_THREADS the threads of each."""
     found = resolved_settings(tmp_path, {"WEB_CONCURRENCY": "3", "SIFT_THREADS": "2000"})
     assert (found["workers"], found["threads"]) == ("3", "2000")
     assert int(found["worker_connections"]) >= 2000
@@ -159,7 +163,9 @@ print([thread.name for thread in threading.enumerate()], sockets, sorted(os.list
 
 @pytest.mark.parametrize("demo", ["on", "off"])
 def test_import_starts_nothing(demo: str, tmp_path: Path) -> None:
-    """B130: importing the application starts no thread, opens no socket, connects nowhere and writes no file."""
+    """contract: Operations: importing the application starts no thread, opens no socket,
+    connects nowhere and writes no file.
+    """
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIFT_AUTH": "off", "SIFT_DEMO": demo}
     environ |= {"SIFT_SEARXNG_URL": "http://127.0.0.1:1", "SIFT_BRAVE_API_KEY": "x", "SIFT_TAVILY_API_KEY": "x"}
     done = subprocess.run(
@@ -172,7 +178,7 @@ def test_import_starts_nothing(demo: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
 def test_two_workers_each_answer_their_first_search(preload: bool, vendors: Vendors, tmp_path: Path) -> None:
-    """B129: whatever the application holds was made after the fork, or survives it; no worker hangs.
+    """contract: Operations: whatever the application holds was made after the fork, or survives it; no worker hangs.
 
     Each worker has a cache of its own, so two answers to one query that are not from a cache are of two workers.
     """
@@ -191,7 +197,7 @@ def test_two_workers_each_answer_their_first_search(preload: bool, vendors: Vend
 
 @pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
 def test_demo_sources_answer_in_every_worker(preload: bool, tmp_path: Path) -> None:
-    """B129, contract §10: a worker's demo server starts on first use, in the worker."""
+    """contract: Demo: a worker's demo server starts on first use, in the worker."""
     environ = {"SIFT_DEMO": "on", "WEB_CONCURRENCY": "2", "SIFT_CACHE_TTL": "0"}
     with Service(tmp_path, environ, ["--preload"] if preload else []) as service, ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(service.search, ["context manager"] * 8))
@@ -200,7 +206,7 @@ def test_demo_sources_answer_in_every_worker(preload: bool, tmp_path: Path) -> N
 
 
 def test_entry_point_is_what_the_layout_says() -> None:
-    """Contract §11: `wsgi:app` is the one application, made by `create_app` at import."""
+    """contract: Operations: `wsgi:app` is the one application, made by `create_app` at import."""
     tree = ast.parse((ROOT / "wsgi.py").read_text())
     calls = [node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     assert calls.count("create_app") == 1

@@ -39,7 +39,7 @@ def assert_clean(service: Service) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_sigterm_while_a_search_runs_it_is_answered(workers: str, hold: Hold, vendors: Vendors, tmp_path: Path) -> None:
-    """B132: the service answers what it has taken, and ends with 0."""
+    """contract: Operations: the service answers what it has taken, and ends with 0."""
     with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": workers}) as service, ThreadPoolExecutor(1) as pool:
         answer = pool.submit(service.search, "slow")
         hold.wait()
@@ -55,7 +55,7 @@ def test_sigterm_while_a_search_runs_it_is_answered(workers: str, hold: Hold, ve
 def test_reload_while_a_search_runs_it_is_answered_and_so_are_new_ones(
     hold: Hold, vendors: Vendors, tmp_path: Path
 ) -> None:
-    """B132: SIGHUP changes the workers without losing a request."""
+    """contract: Operations: SIGHUP changes the workers without losing a request."""
     with Service(tmp_path, vendors.environ) as service, ThreadPoolExecutor(1) as pool:
         answer = pool.submit(service.search, "slow")
         hold.wait()
@@ -76,7 +76,7 @@ def test_reload_while_a_search_runs_it_is_answered_and_so_are_new_ones(
 def test_idle_service_ends_with_zero_and_leaves_nobody_behind(
     sig: signal.Signals, vendors: Vendors, tmp_path: Path
 ) -> None:
-    """Contract §11: Ctrl-C and a stop are clean ends, with connections of clients and vendors still open."""
+    """contract: Operations: Ctrl-C and a stop are clean ends, with connections of clients and vendors still open."""
     with Service(tmp_path, vendors.environ) as service:
         service.search("anything")
         assert service.stop(sig) == 0
@@ -87,7 +87,7 @@ def test_idle_service_ends_with_zero_and_leaves_nobody_behind(
 
 @pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
 def test_ctrl_c_is_the_masters_alone(preload: bool, vendors: Vendors, tmp_path: Path) -> None:
-    """Contract §11: a terminal sends SIGINT to all processes; a worker that heeds it too may lock itself up."""
+    """contract: Operations: a terminal sends SIGINT to all processes; a worker that heeds it too may lock itself up."""
     with Service(tmp_path, vendors.environ, ["--preload"] if preload else []) as service:
         assert service.process is not None
         master = service.process.pid
@@ -113,7 +113,7 @@ sys.exit("went on")
 
 
 def test_quick_stop_while_a_request_is_handed_out_ends_at_once(tmp_path: Path) -> None:
-    """Contract §11: the worker does not wait for a lock that its own main thread holds."""
+    """contract: Operations: the worker does not wait for a lock that its own main thread holds."""
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIFT_AUTH": "off", "SIFT_DEMO": "on"}
     done = subprocess.run(
         [sys.executable, "-c", QUIT], cwd=ROOT, env=environ, capture_output=True, timeout=30, check=False

@@ -74,7 +74,7 @@ def test_run_says_in_two_lines_what_it_serves_and_what_to_try(demo: MakeRun) -> 
 
 
 def test_run_without_sources_answers_from_the_demo(demo: MakeRun) -> None:
-    """Contract §10: three sources, and every answer says what they are."""
+    """contract: Demo: three sources, and every answer says what they are."""
     status, answer = demo.search("context manager")
     assert status == 200
     assert answer["sources_ok"] == [*NAMES]
@@ -122,7 +122,7 @@ def test_run_with_sources_and_keys_uses_those(tmp_path: Path, vendors: Vendors) 
     ids=["no source", "no key"],
 )
 def test_run_refused_says_why(environ: dict[str, str], words: str, tmp_path: Path) -> None:
-    """Contract §2: what the owner asked for by name is not changed behind his back."""
+    """contract: Settings: what the owner asked for by name is not changed behind his back."""
     whole = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **environ}
     done = subprocess.run(
         make("run", f"PORT={free_port()}"), env=whole, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False

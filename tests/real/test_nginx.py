@@ -78,14 +78,14 @@ def padded(size: int) -> bytes:
 
 
 def test_search_through_nginx(front: Front) -> None:
-    """Contract §11: the documented block serves a search."""
+    """contract: Operations: the documented block serves a search."""
     reply = front.request("POST", "/v1/search", b'{"query": "through nginx"}')
     assert reply.status == 200
     assert reply.json()["sources_ok"] == [*NAMES]
 
 
 def test_body_limit_is_sifts_own(front: Front) -> None:
-    """Contract §4: 64 KiB pass, one byte more is a 413 in JSON."""
+    """contract: Search request: 64 KiB pass, one byte more is a 413 in JSON."""
     assert front.request("POST", "/v1/search", padded(MAX_BODY)).status == 200
     refused = front.request("POST", "/v1/search", padded(MAX_BODY + 1))
     assert refused.status == 413
@@ -94,7 +94,7 @@ def test_body_limit_is_sifts_own(front: Front) -> None:
 
 
 def test_chunked_body_over_the_limit_refused_in_json(front: Front) -> None:
-    """Contract §4: the same without a length."""
+    """contract: Search request: the same without a length."""
     with front.connect() as connection:
         connection.sendall(b"POST /v1/search HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
         connection.sendall(b"%x\r\n%s\r\n0\r\n\r\n" % (MAX_BODY + 1, padded(MAX_BODY + 1)))
@@ -110,7 +110,7 @@ def test_chunked_body_over_the_limit_refused_in_json(front: Front) -> None:
     ],
 )
 def test_paths_reach_sift_as_they_are(method: str, path: str, status: int, front: Front) -> None:
-    """Contract §4: nginx folds no slashes and redirects nothing; errors stay Sift's."""
+    """contract: Errors: nginx folds no slashes and redirects nothing; errors stay Sift's."""
     reply = front.request(method, path, b'{"query": "anything"}' if method == "POST" else None)
     assert reply.status == status
     assert reply.headers["content-type"] == "application/json"
@@ -118,7 +118,7 @@ def test_paths_reach_sift_as_they_are(method: str, path: str, status: int, front
 
 
 def test_slow_clients_hold_no_thread(front: Front) -> None:
-    """Contract §11: request buffering is on: many half-sent requests, and the only thread is still free."""
+    """contract: Operations: request buffering is on: many half-sent requests, and the only thread is still free."""
     with ExitStack() as stack:
         clients = [stack.enter_context(front.connect()) for _ in range(5)]
         for client in clients:
@@ -131,7 +131,7 @@ def test_slow_clients_hold_no_thread(front: Front) -> None:
 
 
 def test_logs_hold_nothing_of_a_request(front: Front) -> None:
-    """B174: method, status and time; no path, no query string, no body, no address, no header."""
+    """contract: Log: method, status and time; no path, no query string, no body, no address, no header."""
     headers = {"User-Agent": "secretagent", "Referer": "https://secretreferer/", "Authorization": "Bearer secrettoken"}
     front.request("GET", "/v1/search?q=secretquery", None, headers)
     front.request("POST", "/secretpath", b'{"query": "secretbody"}', headers)
@@ -150,7 +150,9 @@ def test_logs_hold_nothing_of_a_request(front: Front) -> None:
 
 
 def test_service_away_json_and_no_words_in_the_log(tmp_path: Path) -> None:
-    """Contract §4: not nginx's HTML, not a 502 (which Firecrawl's SDK repeats), and nothing logged of the request."""
+    """contract: Errors: not nginx's HTML, not a 502 (which Firecrawl's SDK repeats),
+    and nothing logged of the request.
+    """
     with Nginx(tmp_path / "prefix", free_port()) as nginx:
         front = Front(nginx, Service(tmp_path, {}))
         reply = front.request("POST", "/v2/search?q=secretquery", b'{"query": "secretbody"}')
@@ -160,7 +162,7 @@ def test_service_away_json_and_no_words_in_the_log(tmp_path: Path) -> None:
 
 
 def test_timeouts_above_the_worst_case() -> None:
-    """B131: nginx does not give up before Sift does."""
+    """contract: Operations: nginx does not give up before Sift does."""
     block = readme_block("nginx", "proxy_pass")
     worst = MAX_QUERIES * (10 + GRACE)
     found = dict(re.findall(r"(proxy_(?:read|send)_timeout) (\d+)s;", block))

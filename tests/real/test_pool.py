@@ -24,7 +24,7 @@ def hold() -> Iterator[Hold]:
 
 
 def test_hung_source_others_answer_while_it_still_hangs(hold: Hold, vendors: Vendors, tmp_path: Path) -> None:
-    """B125: the answer does not wait for a source past its limit."""
+    """contract: HTTP calls: the answer does not wait for a source past its limit."""
     vendors.behaviour["brave_llm"] = hold.behaviour("brave_llm")
     with Service(tmp_path, vendors.environ | {"SIFT_BRAVE_TIMEOUT": "0.3"}) as service:
         answer = service.search("anything")
@@ -38,7 +38,7 @@ def test_hung_source_others_answer_while_it_still_hangs(hold: Hold, vendors: Ven
 
 
 def test_as_many_requests_as_threads_every_call_runs_at_once(vendors: Vendors, tmp_path: Path) -> None:
-    """B127: nothing queues inside, so full threads cannot lock each other out.
+    """contract: Operations: nothing queues inside, so full threads cannot lock each other out.
 
     Each vendor call waits until the calls of all requests are there: one that queues would let all of them fail.
     """
@@ -63,7 +63,7 @@ def test_as_many_requests_as_threads_every_call_runs_at_once(vendors: Vendors, t
 
 
 def test_failures_in_pool_threads_need_no_request_context(running: Running) -> None:
-    """B136: whatever a source meets in its thread, no "outside of request context" comes of it.
+    """Whatever a source meets in its thread, no "outside of request context" comes of it.
 
     The caller's class is carried into the record although the work is done in other threads.
     """

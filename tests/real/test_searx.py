@@ -28,7 +28,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 
 
 def test_search_gives_hits(service: Service) -> None:
-    """P3.1 §5: the JSON of a real instance is read: addresses, titles, text, and no date where it knows none."""
+    """contract: SearXNG: the JSON of a real instance is read: addresses, titles, text,
+    and no date where it knows none.
+    """
     answer = service.search("context manager", k=5)
     assert (answer["sources_ok"], answer["warnings"]) == (["searxng"], [])
     assert len(answer["results"]) == 5
@@ -40,7 +42,7 @@ def test_search_gives_hits(service: Service) -> None:
 
 
 def test_every_filter_it_knows_is_accepted(service: Service) -> None:
-    """P3.1 §5: `time_range`, `categories` and `site:` are parameters and words a real instance takes."""
+    """contract: SearXNG: `time_range`, `categories` and `site:` are parameters and words a real instance takes."""
     answer = service.search("context manager", time_range="month", topic="news")
     assert (answer["sources_ok"], answer["warnings"]) == (["searxng"], [])
     domains = service.search("context manager", include_domains=["docs.python.org"])
@@ -50,19 +52,21 @@ def test_every_filter_it_knows_is_accepted(service: Service) -> None:
 
 
 def test_query_with_an_external_bang_redirect_refused(service: Service) -> None:
-    """Contract §4: a real instance answers `!!` with a redirect to another site, and Sift does not go there."""
+    """contract: SearXNG: a real instance answers `!!` with a redirect to another site, and Sift does not go there."""
     reply = service.post("/v1/search", {"query": "!!g words"})
     assert reply.status == 503
     assert reply.json()["warnings"] == ["searxng: redirect refused"]
 
 
 def test_query_of_many_characters_arrives(service: Service) -> None:
-    """P3.1 §2.2: 1500 characters of three bytes each are one URL of 13.5 kB, which the instance itself takes."""
+    """contract: Queries: 1500 characters of three bytes each are one URL of 13.5 kB,
+    which the instance itself takes.
+    """
     assert service.search("検" * 1500)["sources_ok"] == ["searxng"]
 
 
 def test_engine_that_does_not_answer_is_no_empty_list(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """B123: a real instance names its silent engine beside an empty list; Sift calls that a failure."""
+    """contract: SearXNG: a real instance names its silent engine beside an empty list; Sift calls that a failure."""
     path = tmp_path_factory.mktemp("silent")
     with (
         Searx(path, "http://127.0.0.1:1") as searx,

@@ -20,7 +20,7 @@ def post(running: Running, **body: Any) -> Any:
 
 
 def test_answer_has_exactly_the_contracts_keys(running: Running, fresh: Callable[[], str]) -> None:
-    """B192: `data` is an object that holds `web` alone; the SDK's `origin` is ignored."""
+    """contract: Firecrawl door: `data` is an object that holds `web` alone; the SDK's `origin` is ignored."""
     status, body = post(running, query=fresh(), limit=2, origin="python-sdk@4.17.0")
     assert (status, list(body), list(body["data"])) == (200, ["success", "data"], ["web"])
     assert body["success"] is True
@@ -29,7 +29,7 @@ def test_answer_has_exactly_the_contracts_keys(running: Running, fresh: Callable
 
 
 def test_nothing_of_a_vendor_leaks(running: Running, fresh: Callable[[], str]) -> None:
-    """B193: no markdown, score, source or published_date, whatever the vendors send."""
+    """contract: Firecrawl door: no markdown, score, source or published_date, whatever the vendors send."""
     rows = [hit("https://dated.example/", date="Tue, 01 Sep 2026 08:00:00 GMT")]
     running.vendors.behaviour["searxng"] = reply(searxng_body(rows))
     running.vendors.behaviour["tavily"] = reply(tavily_body(rows, markdown="x"))
@@ -38,7 +38,9 @@ def test_nothing_of_a_vendor_leaks(running: Running, fresh: Callable[[], str]) -
 
 
 def test_failures_are_told(running: Running, fresh: Callable[[], str]) -> None:
-    """B196: some failed: success with one warning string; all failed: an error that names them; neither is cached."""
+    """contract: Firecrawl door: some failed: success with one warning string; all failed: an error that names them;
+    neither is cached.
+    """
     query = fresh()
     running.vendors.behaviour["tavily"] = reply(b"", 500)
     assert post(running, query=query)[1]["warning"] == "tavily: http 500"
@@ -81,7 +83,9 @@ EXTRAS: dict[str, Any] = {
 
 @pytest.mark.parametrize("extra", [*([name] for name in EXTRAS), list(EXTRAS)], ids=" ".join)
 def test_other_fields_change_nothing(extra: list[str], running: Running) -> None:
-    """B197: same result and same cache entry as without them, whatever they hold; no filter on v2."""
+    """contract: Firecrawl door: same result and same cache entry as without them, whatever they hold;
+    no filter on v2.
+    """
     plain = post(running, query="the same for all")
     running.vendors.seen.clear()
     assert post(running, query="the same for all", **{name: EXTRAS[name] for name in extra}) == plain
@@ -91,7 +95,7 @@ def test_other_fields_change_nothing(extra: list[str], running: Running) -> None
 
 @pytest.mark.parametrize("content", [None, "", 5, "absent"])
 def test_description_and_title_are_strings(content: Any, running: Running, fresh: Callable[[], str]) -> None:
-    """B198: never null; without a text the title stands in, without a title the host."""
+    """contract: Firecrawl door: never null; without a text the title stands in, without a title the host."""
     row = {"url": "https://a.example/x", "title": content, "content": content}
     rows = [{"url": "https://a.example/x"}] if content == "absent" else [row]
     running.vendors.behaviour["searxng"] = reply({"results": rows})

@@ -1,4 +1,4 @@
-"""The breaker: it keeps a dead source from costing every search its timeout (contract §8)."""
+"""The breaker: it keeps a dead source from costing every search its timeout (contract: Breaker)."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ def fail(breaker: Breaker, times: int = 1) -> None:
 
 
 def test_new_breaker_admits_everything(breaker: Breaker) -> None:
-    """Contract §8: closed until something fails."""
+    """contract: Breaker: closed until something fails."""
     assert breaker.wait() is None
     assert [breaker.admit() for _ in range(5)] == [None] * 5
 
 
 def test_failures_fewer_than_the_limit_keep_it_closed(breaker: Breaker) -> None:
-    """Contract §8: that many failures in a row, not one less."""
+    """contract: Breaker: that many failures in a row, not one less."""
     fail(breaker, 2)
     assert breaker.wait() is None
 
 
 def test_failures_in_a_row_open_it_for_the_full_time(breaker: Breaker, clock: FakeClock) -> None:
-    """Contract §8: the source is skipped for that long, and the wait counts down."""
+    """contract: Breaker: the source is skipped for that long, and the wait counts down."""
     fail(breaker, 3)
     assert breaker.wait() == 30.0
     assert breaker.admit() == 30.0
@@ -51,7 +51,7 @@ def test_failures_in_a_row_open_it_for_the_full_time(breaker: Breaker, clock: Fa
 
 
 def test_success_between_failures_starts_the_row_anew(breaker: Breaker) -> None:
-    """Contract §8: only failures in a row count."""
+    """contract: Breaker: only failures in a row count."""
     fail(breaker, 2)
     breaker.succeeded()
     fail(breaker, 2)
@@ -61,7 +61,7 @@ def test_success_between_failures_starts_the_row_anew(breaker: Breaker) -> None:
 
 
 def test_failure_that_does_not_count_neither_adds_nor_resets(breaker: Breaker) -> None:
-    """Contract §8: 4xx, redirects and bad bodies leave the row as it is."""
+    """contract: Breaker: 4xx, redirects and bad bodies leave the row as it is."""
     fail(breaker, 2)
     for _ in range(9):
         breaker.failed(counts=False)
@@ -71,7 +71,7 @@ def test_failure_that_does_not_count_neither_adds_nor_resets(breaker: Breaker) -
 
 
 def test_trial_after_the_time_is_for_one_request_only(breaker: Breaker, clock: FakeClock) -> None:
-    """Contract §8: then one request tries it again; the others wait."""
+    """contract: Breaker: then one request tries it again; the others wait."""
     fail(breaker, 3)
     clock.tick(30)
     admitted = in_parallel(20, lambda _: breaker.admit())
@@ -81,7 +81,7 @@ def test_trial_after_the_time_is_for_one_request_only(breaker: Breaker, clock: F
 
 
 def test_trial_that_succeeds_closes_it(breaker: Breaker, clock: FakeClock) -> None:
-    """Contract §8: a recovered source is asked by everyone again, with a fresh row."""
+    """contract: Breaker: a recovered source is asked by everyone again, with a fresh row."""
     fail(breaker, 3)
     clock.tick(30)
     assert breaker.admit() is None
@@ -93,7 +93,7 @@ def test_trial_that_succeeds_closes_it(breaker: Breaker, clock: FakeClock) -> No
 
 @pytest.mark.parametrize("counts", [True, False])
 def test_trial_that_fails_opens_it_for_the_full_time(breaker: Breaker, clock: FakeClock, counts: bool) -> None:
-    """Contract §8: a failed trial, whatever its kind, opens it for the full time."""
+    """contract: Breaker: a failed trial, whatever its kind, opens it for the full time."""
     fail(breaker, 3)
     clock.tick(30)
     assert breaker.admit() is None
@@ -104,7 +104,7 @@ def test_trial_that_fails_opens_it_for_the_full_time(breaker: Breaker, clock: Fa
 
 
 def test_trial_that_was_not_made_gives_its_place_to_the_next(breaker: Breaker, clock: FakeClock) -> None:
-    """Contract §8: a place given back (no credit left) does not shut the source out for ever."""
+    """contract: Breaker: a place given back (no credit left) does not shut the source out for ever."""
     fail(breaker, 3)
     clock.tick(30)
     assert breaker.admit() is None
@@ -115,7 +115,7 @@ def test_trial_that_was_not_made_gives_its_place_to_the_next(breaker: Breaker, c
 
 
 def test_late_failure_that_does_not_count_does_not_open_it_again(breaker: Breaker, clock: FakeClock) -> None:
-    """Contract §8: a call from before the opening that ends in a 404 says nothing about the trial to come."""
+    """contract: Breaker: a call from before the opening that ends in a 404 says nothing about the trial to come."""
     fail(breaker, 3)
     clock.tick(30)
     breaker.failed(counts=False)
@@ -123,7 +123,7 @@ def test_late_failure_that_does_not_count_does_not_open_it_again(breaker: Breake
 
 
 def test_calls_under_way_at_the_same_time_are_no_trials(breaker: Breaker) -> None:
-    """Contract §8: of calls admitted together, before anything or after a success, one failure is one failure."""
+    """contract: Breaker: of calls admitted together, before anything or after a success, one failure is one failure."""
     breaker.failed(counts=True)
     assert breaker.wait() is None
     breaker.succeeded()
@@ -132,7 +132,7 @@ def test_calls_under_way_at_the_same_time_are_no_trials(breaker: Breaker) -> Non
 
 
 def test_retry_after_opens_it_at_once(breaker: Breaker, clock: FakeClock) -> None:
-    """Contract §8: the first 429 with Retry-After is enough, for as long as the vendor says."""
+    """contract: Breaker: the first 429 with Retry-After is enough, for as long as the vendor says."""
     breaker.failed(counts=True, retry_after=7.0)
     assert breaker.wait() == 7.0
     clock.tick(7)
@@ -140,13 +140,13 @@ def test_retry_after_opens_it_at_once(breaker: Breaker, clock: FakeClock) -> Non
 
 
 def test_retry_after_of_hours_is_cut_to_five_minutes(breaker: Breaker) -> None:
-    """Contract §8: for at most 5 minutes."""
+    """contract: Breaker: for at most 5 minutes."""
     breaker.failed(counts=True, retry_after=86_400.0)
     assert breaker.wait() == 300.0
 
 
 def test_retry_after_counts_as_one_failure_of_the_row(breaker: Breaker, clock: FakeClock) -> None:
-    """Contract §8: a 429 is a failure too; the trial after it decides."""
+    """contract: Breaker: a 429 is a failure too; the trial after it decides."""
     breaker.failed(counts=True, retry_after=7.0)
     clock.tick(7)
     assert breaker.admit() is None
@@ -156,7 +156,7 @@ def test_retry_after_counts_as_one_failure_of_the_row(breaker: Breaker, clock: F
 
 
 def test_limit_of_0_never_opens(clock: FakeClock) -> None:
-    """Contract §2: `SIFT_BREAKER_FAILURES=0` is off, for Retry-After too."""
+    """contract: Breaker: `SIFT_BREAKER_FAILURES=0` is off, for Retry-After too."""
     breaker = Breaker(0, 30.0, clock)
     for _ in range(50):
         breaker.failed(counts=True, retry_after=60.0)

@@ -1,4 +1,4 @@
-"""The key of an answer: everything that can change it, and nothing that cannot (§7, contract §8)."""
+"""The key of an answer: everything that can change it, and nothing that cannot (contract: Cache)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def key(
 
 
 def test_payload_full_is_the_golden_one() -> None:
-    """§7: all that the key holds, by eye; a change here is a change of every key."""
+    """contract: Cache: all that the key holds, by eye; a change here is a change of every key."""
     assert payload(load_search(FULL), ("s2", "s1"), "restricted", HOUR) == {
         "caller_class": "restricted",
         "exact_match": False,
@@ -59,7 +59,7 @@ def test_payload_full_is_the_golden_one() -> None:
 
 
 def test_payload_bare_is_the_golden_one() -> None:
-    """§7: without an include list there is no mode; dates and range are left out when they are not set."""
+    """contract: Cache: without an include list there is no mode; dates and range are left out when they are not set."""
     assert payload(load_search({"query": "q"}), SOURCES, "fleet", HOUR) == {
         "caller_class": "fleet",
         "exact_match": False,
@@ -76,7 +76,7 @@ def test_payload_bare_is_the_golden_one() -> None:
 
 
 def test_key_is_the_hash_of_the_canonical_payload() -> None:
-    """§7: a JSON object, keys sorted, then SHA-256; this digest was computed apart from Sift."""
+    """contract: Cache: a JSON object, keys sorted, then SHA-256; this digest was computed apart from Sift."""
     assert key({"query": "q"}).hex() == GOLDEN
 
 
@@ -85,7 +85,7 @@ GOLDEN = "82ac5595e7ecea6af72a44f11d0d719b36f5f3aca5dd56af8a91e79205d445ed"
 
 
 def test_fields_of_request_and_filter_are_all_decided() -> None:
-    """B082: a new field fails here until its place, in the key or out of it, is decided."""
+    """contract: Cache: a new field fails here until its place, in the key or out of it, is decided."""
     in_filter = {each.name for each in fields(Filter)}
     in_request = {each.name for each in fields(SearchRequest)} - {"filter"}
     shown = payload(
@@ -112,14 +112,14 @@ class WiderRequest(SearchRequest):
 
 
 def test_new_field_of_the_filter_is_in_the_key_by_itself() -> None:
-    """B082: the key is derived from the record; no list of fields can drift from it."""
+    """contract: Cache: the key is derived from the record; no list of fields can drift from it."""
     one, other = (SearchRequest(("q",), filter=WiderFilter(language=name)) for name in ("de", "fr"))
     assert cache_key(one, SOURCES, "fleet", HOUR) != cache_key(other, SOURCES, "fleet", HOUR)
     assert payload(one, SOURCES, "fleet", HOUR)["language"] == "de"
 
 
 def test_new_field_of_the_request_is_in_the_key_by_itself() -> None:
-    """B082: the same holds for the request's own fields."""
+    """contract: Cache: the same holds for the request's own fields."""
     one, other = (WiderRequest(("q",), safe=value) for value in (True, False))
     assert cache_key(one, SOURCES, "fleet", HOUR) != cache_key(other, SOURCES, "fleet", HOUR)
 
@@ -129,12 +129,12 @@ SAME = [
     pytest.param({"time_range": "d"}, {"time_range": "day"}, id="d-and-day"),
     pytest.param({"time_range": "y"}, {"time_range": "year"}, id="y-and-year"),
     pytest.param({}, {"min_score": 0}, id="omitted-score-and-0"),
-    pytest.param({}, {"min_score": -0.0}, id="B141-omitted-score-and-minus-0"),
+    pytest.param({}, {"min_score": -0.0}, id="omitted-score-and-minus-0"),
     pytest.param({"min_score": 1}, {"min_score": 1.0}, id="1-and-1.0"),
     pytest.param({}, {"exact_match": False}, id="omitted-exact-match-and-false"),
     pytest.param({}, {"digest": True}, id="digest-changes-a-warning-only"),
     pytest.param({}, {"k": 8, "rerank": True}, id="defaults-spelled-out"),
-    pytest.param({}, {"include_domains": [], "time_range": "", "topic": None}, id="B156-omitted-forms"),
+    pytest.param({}, {"include_domains": [], "time_range": "", "topic": None}, id="omitted-forms"),
     pytest.param(
         {"include_domains": ["a.example", "b.example"]},
         {"include_domains": ["B.Example.", "a.example", "A.example"], "include_domains_mode": "restrict"},
@@ -152,10 +152,7 @@ SAME = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_key_of_two_spellings_of_a_request_is_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
-    """R6: what means the same shares an entry.
-
-    B141: B156: the rows whose id says so.
-    """
+    """R6: what means the same shares an entry."""
     assert key({"query": "q", **one}) == key({"query": "q", **other})
 
 
@@ -191,13 +188,13 @@ VARIANTS: list[dict[str, Any]] = [
 
 
 def test_key_of_requests_that_differ_in_anything_differs() -> None:
-    """R6: B080: a filtered answer is never given to another filter, nor to none; pair by pair."""
+    """R6: a filtered answer is never given to another filter, nor to none; pair by pair."""
     found = [key({"query": "q", **variant}) for variant in VARIANTS]
     assert len(set(found)) == len(VARIANTS)
 
 
 def test_key_holds_caller_class_hour_and_sources() -> None:
-    """R6: B084: B085: what one class sees, the other never gets; an hour, a set of sources likewise."""
+    """R6: what one class sees, the other never gets; an hour, a set of sources likewise."""
     base = key({"query": "q"})
     assert key({"query": "q"}, caller="restricted") != base
     assert key({"query": "q"}, hour="2026-09-29T13") != base
@@ -207,7 +204,7 @@ def test_key_holds_caller_class_hour_and_sources() -> None:
 
 
 def test_hour_bucket_is_the_utc_hour() -> None:
-    """§7: 2006-01-02T15 in UTC, whatever the host's zone."""
+    """contract: Cache: 2006-01-02T15 in UTC, whatever the host's zone."""
     assert hour_bucket(0.0) == "1970-01-01T00"
     assert hour_bucket(1_790_683_199.9) == "2026-09-29T11"
     assert hour_bucket(1_790_683_200.0) == "2026-09-29T12"
@@ -314,7 +311,7 @@ def test_equal_requests_share_a_key_and_any_changed_field_does_not(
 
 
 def test_payload_is_json_with_plain_ascii() -> None:
-    """B150: what is hashed can always be encoded."""
+    """contract: Cache: what is hashed can always be encoded."""
     for queries in itertools.permutations(["é", "\N{GRINNING FACE}", "日本"], 2):
         text = json.dumps(payload(SearchRequest(queries), SOURCES, "fleet", HOUR))
         assert text.isascii()

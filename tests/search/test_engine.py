@@ -1,4 +1,4 @@
-"""The engine, with sources, clock, ledger and cache that a test controls (§6, §7, contract §4, §8)."""
+"""The engine, with sources, clock, ledger and cache that a test controls (contract: Search answer, Cache, Credits)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def gates() -> Iterator[list[Gate]]:
 
 
 def test_sources_all_answer_gives_one_list_in_source_order() -> None:
-    """Contract §4: three sources, no warning, ties in source order, and what the sources were asked."""
+    """contract: Search answer: three sources, no warning, ties in source order, and what the sources were asked."""
     sources = three()
     answer = ask(engine_of(*sources), "q", k=3, filter=Filter(topic="news"))
     assert urls(answer) == [page("s1"), page("s2"), page("s3")]
@@ -99,7 +99,7 @@ def test_sources_all_answer_gives_one_list_in_source_order() -> None:
 
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 def test_order_of_finishing_changes_nothing(order: tuple[int, ...], gates: list[Gate]) -> None:
-    """B069: B061: the merge goes by configured order, whichever source answers first."""
+    """contract: Merge: the merge goes by configured order, whichever source answers first."""
     gates += [Gate(out(page("shared"), page(n))) for n in range(3)]
     sources = [FakeSource(f"s{n}", gate) for n, gate in enumerate(gates)]
     answers: list[Answer] = []
@@ -115,7 +115,7 @@ def test_order_of_finishing_changes_nothing(order: tuple[int, ...], gates: list[
 
 
 def test_same_input_gives_the_same_bytes_twenty_times() -> None:
-    """B061: contract §7: same input, same bytes out."""
+    """contract: Merge: same input, same bytes out."""
     outs = [out(page(1), page(2)), out(page(3), page(2)), out(page(4), page(3))]
     made = {
         ask(engine_of(*(FakeSource(f"s{n}", each) for n, each in enumerate(outs)))).result.results for _ in range(20)
@@ -124,7 +124,9 @@ def test_same_input_gives_the_same_bytes_twenty_times() -> None:
 
 
 def test_sources_of_one_query_are_asked_at_the_same_time(gates: list[Gate]) -> None:
-    """§6.1: sources run in parallel within one query: each waits here until all have been asked."""
+    """contract: Several queries: sources run in parallel within one query:
+    each waits here until all have been asked.
+    """
     together = threading.Barrier(3)
 
     def meet() -> SourceOut:
@@ -135,14 +137,14 @@ def test_sources_of_one_query_are_asked_at_the_same_time(gates: list[Gate]) -> N
 
 
 def test_call_gets_the_deadline_of_its_own_source() -> None:
-    """Contract §6: each call ends within its source's timeout."""
+    """contract: HTTP calls: each call ends within its source's timeout."""
     sources = [FakeSource("s1", out(page(1)), timeout=2.0), FakeSource("s2", out(page(2)), timeout=9.0)]
     ask(engine_of(*sources))
     assert sources[1].calls[0].deadline - sources[0].calls[0].deadline == pytest.approx(7.0)
 
 
 def test_no_hits_from_sources_that_worked_is_an_answer() -> None:
-    """Contract §4: zero hits is a 200, and may be cached."""
+    """contract: Search answer: zero hits is a 200, and may be cached."""
     cache = FakeCache()
     answer = ask(engine_of(*three(s1=out(), s2=out(), s3=out()), cache=cache))
     assert urls(answer) == []
@@ -151,21 +153,21 @@ def test_no_hits_from_sources_that_worked_is_an_answer() -> None:
 
 
 def test_hit_found_by_several_sources_has_the_sum_of_its_shares() -> None:
-    """§6.2: Σ 1/(60 + rank), and the first source's attribution."""
+    """contract: Merge: Σ 1/(60 + rank), and the first source's attribution."""
     hits = ask(engine_of(*three(s1=out(page(1)), s2=out(page(2), page(1)), s3=out(page(1))))).result.hits()
     assert (hits[0]["url"], hits[0]["source"]) == (page(1), "s1")
     assert hits[0]["score"] == pytest.approx(2 / 61 + 1 / 62)
 
 
 def test_rerank_false_gives_native_scores_in_source_order() -> None:
-    """Contract §7: one source after the other, native scores."""
+    """contract: Merge: one source after the other, native scores."""
     sources = three(s1=out(raw(page(1), score=0.1)), s2=out(raw(page(2), score=7.5)), s3=out(raw(page(1), score=0.9)))
     answer = ask(engine_of(*sources), rerank=False)
     assert [(hit["url"], hit["score"]) for hit in answer.result.hits()] == [(page(1), 0.1), (page(2), 7.5)]
 
 
 def test_source_outside_the_sum_keeps_its_native_scores() -> None:
-    """Contract §2: `SIFT_TAVILY_RERANK=false`: sorted by score, the higher of two for a page in both."""
+    """contract: Merge: `SIFT_TAVILY_RERANK=false`: sorted by score, the higher of two for a page in both."""
     native = FakeSource("s3", out(raw(page(1), score=0.4), raw(page(2), score=0.001)), reranked=False)
     engine = engine_of(FakeSource("s1", out(page(2), page(1))), FakeSource("s2", out(page(2))), native)
     hits = ask(engine).result.hits()
@@ -176,7 +178,7 @@ def test_source_outside_the_sum_keeps_its_native_scores() -> None:
 
 
 def test_time_of_merging_is_told_in_milliseconds() -> None:
-    """Contract §12: `rerank_ms` is a duration and no time of day."""
+    """contract: Log: `rerank_ms` is a duration and no time of day."""
     milliseconds = ask(engine_of(*three())).result.rerank_ms
     assert type(milliseconds) is int
     assert 0 <= milliseconds < 60_000
@@ -210,7 +212,7 @@ def test_note_keeps_hits_source_and_cache() -> None:
     ids=["timeout", "429", "bad-response", "warn-returned", "unexpected", "recursion", "timeout-error"],
 )
 def test_warn_fails_the_source_keeps_the_others_and_disables_the_cache(failure: Any, warning: str) -> None:
-    """R1: B073: B087: a failure discards that source's hits alone; the answer is not stored, so the next asks again."""
+    """R1: a failure discards that source's hits alone; the answer is not stored, so the next asks again."""
     cache = FakeCache()
     sources = three(s1=failure)
     engine = engine_of(*sources, cache=cache)
@@ -244,7 +246,7 @@ def test_unexpected_error_is_logged_by_type_and_place_never_by_text(caplog: pyte
 
 
 def test_warnings_are_failures_then_notes_then_skips_each_once() -> None:
-    """Contract §4: the order of warnings, unique and in first-seen order, over all queries."""
+    """contract: Search answer: the order of warnings, unique and in first-seen order, over all queries."""
     sources = [
         FakeSource("s1", out(page(1), notes=("s1: a", "s1: b")), out(page(2), notes=("s1: b", "s1: c"))),
         FakeSource("s2", out(page(3), notes=("s2: n",)), SourceError("http 400")),
@@ -255,7 +257,7 @@ def test_warnings_are_failures_then_notes_then_skips_each_once() -> None:
 
 
 def test_source_that_fails_once_is_failed_and_its_other_hits_stay() -> None:
-    """B073: contract §4: failed at least once is failed; what it gave for other queries is kept."""
+    """contract: Failures: failed at least once is failed; what it gave for other queries is kept."""
     cache = FakeCache()
     sources = three()
     sources[1] = FakeSource("s2", out(page("q1")), RuntimeError("unexpected"), out(page("q3")))
@@ -270,7 +272,7 @@ def test_source_that_fails_once_is_failed_and_its_other_hits_stay() -> None:
 
 
 def test_sizes_count_found_unique_and_returned() -> None:
-    """Contract §4: usable hits of all, before min_score; different ones after filters; those returned."""
+    """contract: Search answer: usable hits of all, before min_score; different ones after filters; those returned."""
     sources = three(
         s1=out(page(1), page(2), page(3)),
         s2=out(page(2), "https://other.test/", found=5),
@@ -282,14 +284,14 @@ def test_sizes_count_found_unique_and_returned() -> None:
 
 
 def test_sizes_of_several_queries_add_hits_and_join_unique_ones() -> None:
-    """Contract §4: hits of all queries; a page found by two of them is one."""
+    """contract: Search answer: hits of all queries; a page found by two of them is one."""
     sources = [FakeSource("s1", out(page(1), page(2)), out(page(2), page(3)))]
     assert ask(engine_of(*sources), "q1", "q2").result.sizes == (4, 3, 3)
 
 
 @pytest.mark.parametrize("k", [1, 2, 50])
 def test_k_bounds_the_answer(k: int) -> None:
-    """B154: B155: exactly the k best, or all that there are."""
+    """contract: Search request: exactly the k best, or all that there are."""
     answer = ask(engine_of(FakeSource("s1", out(*map(page, range(7))))), k=k)
     assert urls(answer) == [page(number) for number in range(7)][:k]
 
@@ -298,7 +300,7 @@ def test_k_bounds_the_answer(k: int) -> None:
 
 
 def test_restrict_drops_other_hosts_of_every_source() -> None:
-    """R3: B020: B042: after the merge, for every source alike, those that filter themselves too; no note."""
+    """R3: after the merge, for every source alike, those that filter themselves too; no note."""
     outs = {name: out(f"https://{name}.other.test/", f"https://{name}.docs.example/") for name in ("s1", "s2", "s3")}
     answer = ask(engine_of(*three(**outs)), filter=Filter(include_domains=("docs.example",)))
     assert urls(answer) == [f"https://{name}.docs.example/" for name in ("s1", "s2", "s3")]
@@ -306,7 +308,7 @@ def test_restrict_drops_other_hosts_of_every_source() -> None:
 
 
 def test_restrict_that_no_hit_meets_is_an_empty_answer() -> None:
-    """B045: 200, nothing, every source ok, no warning, and it may be cached."""
+    """contract: Domain filter: 200, nothing, every source ok, no warning, and it may be cached."""
     cache = FakeCache()
     answer = ask(engine_of(*three(), cache=cache), filter=Filter(include_domains=("elsewhere.test",)))
     assert urls(answer) == []
@@ -323,14 +325,16 @@ def test_exclude_drops_and_prefer_keeps() -> None:
 
 
 def test_ranks_are_counted_before_the_domain_filter() -> None:
-    """§6.4: merge first, then the post-filter: a page's score does not depend on what was dropped above it."""
+    """contract: Domain filter: merge first, then the post-filter: a page's score does not depend on what was dropped
+    above it.
+    """
     engine = engine_of(FakeSource("s1", out("https://other.test/", page(1))))
     hits = ask(engine, filter=Filter(include_domains=("docs.example",))).result.hits()
     assert [hit["score"] for hit in hits] == [1 / 62]
 
 
 def test_positions_across_queries_are_counted_after_the_domain_filter() -> None:
-    """§6.4: each per-query list is filtered, then fused: the first hit kept has rank 1."""
+    """contract: Domain filter: each per-query list is filtered, then fused: the first hit kept has rank 1."""
     source = FakeSource("s1", out("https://other.test/", page(1)), out(page(2)))
     hits = ask(engine_of(source), "q1", "q2", filter=Filter(include_domains=("docs.example",))).result.hits()
     assert [(hit["url"], hit["score"]) for hit in hits] == [(page(1), 1 / 61), (page(2), 1 / 61)]
@@ -397,7 +401,7 @@ BAD_URLS += [
 
 @pytest.mark.parametrize("bad", BAD_URLS, ids=repr)
 def test_hit_with_an_unusable_url_costs_no_other_hit(bad: Any) -> None:
-    """B010: B012: B018: only the bad hit is dropped, from each vendor; source and response survive."""
+    """contract: HTTP calls: only the bad hit is dropped, from each vendor; source and response survive."""
     engine = parsed(
         searxng={"results": [{"url": bad}, {"url": page("s")}, None, 5]},
         brave_llm=grounding({"url": bad}, {"url": page("b")}),
@@ -411,7 +415,7 @@ def test_hit_with_an_unusable_url_costs_no_other_hit(bad: Any) -> None:
 
 @pytest.mark.parametrize("date", [None, "", 0, 20260901, {}, [], True, ["2026-09-01"]], ids=repr)
 def test_date_that_is_no_text_is_absent(date: Any) -> None:
-    """B056: B058: no date is invented; the key is missing."""
+    """contract: Search answer: no date is invented; the key is missing."""
     engine = parsed(
         searxng={"results": [{"url": page("s"), "publishedDate": date}]},
         tavily={"results": [{"url": page("t"), "published_date": date}]},
@@ -421,7 +425,7 @@ def test_date_that_is_no_text_is_absent(date: Any) -> None:
 
 @pytest.mark.parametrize("date", ["Tue, 01 Sep 2026 08:00:00 GMT", "2026-09-01T08:00:00", "3 days ago"])
 def test_date_that_is_text_is_passed_on_as_sent(date: str) -> None:
-    """B057: B058: mapped from either vendor, never re-formatted; Brave's age is no date."""
+    """contract: Search answer: mapped from either vendor, never re-formatted; Brave's age is no date."""
     engine = parsed(
         searxng={"results": [{"url": page("s"), "publishedDate": date}]},
         brave_llm={**grounding({"url": page("b")}), "sources": {page("b"): {"age": [date]}}},
@@ -432,7 +436,7 @@ def test_date_that_is_text_is_passed_on_as_sent(date: str) -> None:
 
 @pytest.mark.parametrize("rerank", [True, False])
 def test_score_of_nan_never_reaches_the_answer(rerank: bool) -> None:
-    """B067: B143: vendors' JSON may hold NaN; a strict parser accepts what Sift says."""
+    """contract: Tavily, Search answer: vendors' JSON may hold NaN; a strict parser accepts what Sift says."""
     body = json.loads(
         '{"results": [{"url": "https://docs.example/1", "score": NaN}, {"url": "https://docs.example/2"}]}'
     )
@@ -447,7 +451,7 @@ def test_score_of_nan_never_reaches_the_answer(rerank: bool) -> None:
 
 
 def test_blocked_engines_and_no_hits_is_a_failure_that_is_not_cached() -> None:
-    """B089: an empty answer of blocked engines must not look like "nothing found"."""
+    """contract: SearXNG: an empty answer of blocked engines must not look like "nothing found"."""
     cache = FakeCache()
     body = {"results": [], "unresponsive_engines": [["e1", "CAPTCHA"]]}
     engine = engine_of(FakeSource("searxng", lambda: searxng.parse(body)), FakeSource("s2", out(page(1))), cache=cache)
@@ -456,7 +460,7 @@ def test_blocked_engines_and_no_hits_is_a_failure_that_is_not_cached() -> None:
 
 
 def test_vendor_bodies_carry_the_filters_that_are_set() -> None:
-    """B044: B042: both lists go into Tavily's body; Brave's query is unchanged and it gets nothing else."""
+    """contract: Tavily: both lists go into Tavily's body; Brave's query is unchanged and it gets nothing else."""
     filters = Filter(include_domains=("docs.example", "gov"), exclude_domains=("bad.test", "edu"))
     body = tavily.request_body("q", filters)
     assert body["include_domains"] == ["docs.example"]
@@ -466,11 +470,11 @@ def test_vendor_bodies_carry_the_filters_that_are_set() -> None:
     assert brave.notes(filters) == ()
     bare = tavily.request_body("q", Filter())
     assert not bare.keys() & {"include_domains", "exclude_domains", "include_domains_mode"}
-    assert "include_domains" not in tavily.request_body("q", Filter(include_domains=("gov",)))  # B036: would be a 400
+    assert "include_domains" not in tavily.request_body("q", Filter(include_domains=("gov",)))  # would be a 400
 
 
 def test_vendor_body_is_basic_whatever_the_filters() -> None:
-    """X12: every combination of filters: the fixed fields always, a filter's field only when it is set."""
+    """contract: Tavily: every combination of filters: the fixed fields always, a filter's field only when it is set."""
     times: list[dict[str, Any]] = [
         {},
         {"time_range": "week"},
@@ -520,7 +524,7 @@ def test_vendor_body_is_basic_whatever_the_filters() -> None:
 
 
 def test_queries_run_one_after_another() -> None:
-    """R5: B075: never two calls of one request to the same source at a time, and in the order asked."""
+    """R5: never two calls of one request to the same source at a time, and in the order asked."""
     running = threading.Lock()
     overlaps: list[bool] = []
 
@@ -550,13 +554,13 @@ def test_second_query_waits_for_all_sources_of_the_first(gates: list[Gate]) -> N
 
 
 def test_second_query_gets_in_when_the_first_fills_k() -> None:
-    """R4: B071: q1 returns k or more hits, and q2's single distinct top hit still appears."""
+    """R4: q1 returns k or more hits, and q2's single distinct top hit still appears."""
     source = FakeSource("s1", by_query={"q1": out(*map(page, range(5))), "q2": out("https://other.test/only")})
     assert urls(ask(engine_of(source), "q1", "q2", k=3)) == [page(0), "https://other.test/only", page(1)]
 
 
 def test_page_that_several_queries_found_rises() -> None:
-    """R4: B064: the canonical key is fused across queries; url and text come from the first and the longest."""
+    """R4: the canonical key is fused across queries; url and text come from the first and the longest."""
     source = FakeSource(
         "s1",
         by_query={
@@ -574,7 +578,7 @@ def test_page_that_several_queries_found_rises() -> None:
 
 
 def test_several_queries_are_fused_by_position_also_without_rerank() -> None:
-    """R4: contract §7: also with `rerank: false`."""
+    """R4: also with `rerank: false`."""
     source = FakeSource(
         "s1", by_query={"q1": out(raw(page(1), score=9.0)), "q2": out(raw(page(2), score=0.1), page(1))}
     )
@@ -586,7 +590,9 @@ def test_several_queries_are_fused_by_position_also_without_rerank() -> None:
 
 
 def test_rate_limited_source_keeps_the_others_and_is_not_waited_for() -> None:
-    """B075: 429 from the second query on: a failure of that source; its first hits and all others stay; no cache."""
+    """contract: Several queries: 429 from the second query on: a failure of that source;
+    its first hits and all others stay; no cache.
+    """
     cache = FakeCache()
     sources = three()
     sources[1] = FakeSource("s2", out(page("first")), SourceError("http 429", counts=True))
@@ -598,7 +604,7 @@ def test_rate_limited_source_keeps_the_others_and_is_not_waited_for() -> None:
 
 
 def test_retry_after_mid_batch_skips_the_source_for_the_rest() -> None:
-    """Contract §8: a 429 that says when to come back is heeded at once, within the batch too; not cached."""
+    """contract: Breaker: a 429 that says when to come back is heeded at once, within the batch too; not cached."""
     cache = FakeCache()
     limited = FakeSource("s1", SourceError("http 429", counts=True, retry_after=60.0))
     answer = ask(engine_of(limited, FakeSource("s2", out(page(1))), cache=cache), "q1", "q2", "q3")
@@ -611,7 +617,7 @@ def test_retry_after_mid_batch_skips_the_source_for_the_rest() -> None:
 
 
 def test_source_that_hangs_is_a_timeout_and_the_others_answer(gates: list[Gate]) -> None:
-    """Contract §6: the engine waits no longer than the deadline, whatever a source in the pool does (B125)."""
+    """contract: HTTP calls: the engine waits no longer than the deadline, whatever a source in the pool does."""
     gates.append(Gate(out(page("late"))))
     sources = [FakeSource("s1", gates[0], timeout=0.05), FakeSource("s2", out(page(2)))]
     answer = ask(engine_of(*sources))
@@ -620,7 +626,7 @@ def test_source_that_hangs_is_a_timeout_and_the_others_answer(gates: list[Gate])
 
 
 def test_late_answer_is_dropped_but_its_credits_are_booked(gates: list[Gate]) -> None:
-    """B076: contract §8: nobody sees the late hits; the call stays paid; nothing more is asked after the answer."""
+    """contract: Credits: nobody sees the late hits; the call stays paid; nothing more is asked after the answer."""
     gates.append(Gate(out(page("late"), credits=2)))
     ledger, cache = FakeLedger({"s1": 9}), FakeCache()
     hanging, other = FakeSource("s1", gates[0], out(page(1)), timeout=0.05), FakeSource("s2", out(page(2)))
@@ -639,7 +645,7 @@ def test_late_answer_is_dropped_but_its_credits_are_booked(gates: list[Gate]) ->
 
 
 def test_call_that_never_got_a_thread_costs_nothing(gates: list[Gate]) -> None:
-    """Contract §8: a credit is taken when the call starts; one that never does takes none and breaks nothing."""
+    """contract: Credits: a credit is taken when the call starts; one that never does takes none and breaks nothing."""
     gates.append(Gate(out(page(1))))
     ledger = FakeLedger({"s1": 9})
     source, other = FakeSource("s1", gates[0], timeout=0.05), FakeSource("s2", out(page(2)))
@@ -654,7 +660,7 @@ def test_call_that_never_got_a_thread_costs_nothing(gates: list[Gate]) -> None:
 
 
 def test_late_failure_counts_once_for_the_breaker(gates: list[Gate]) -> None:
-    """Contract §8: the breaker hears of a timeout when it happens, and not again when the call at last ends."""
+    """contract: Breaker: the breaker hears of a timeout when it happens, and not again when the call at last ends."""
     gates.append(Gate(SourceError("timeout", counts=True)))
     ledger = FakeLedger({"s1": 9})
     source = FakeSource("s1", gates[0], TIMEOUT, TIMEOUT, timeout=0.05)
@@ -670,7 +676,7 @@ def test_late_failure_counts_once_for_the_breaker(gates: list[Gate]) -> None:
 
 
 def test_late_success_does_not_close_the_breaker(gates: list[Gate]) -> None:
-    """Contract §8: a call that nobody waited for is a failure, even where it answers in the end."""
+    """contract: Breaker: a call that nobody waited for is a failure, even where it answers in the end."""
     gates.append(Gate(out(page(1))))
     ledger = FakeLedger({"s1": 9})
     hanging, other = FakeSource("s1", gates[0], timeout=0.05), FakeSource("s2", out(page(2)))
@@ -711,7 +717,7 @@ def test_credit_lost_between_key_and_call_is_not_cached() -> None:
 
 
 def test_cap_reached_before_the_search_is_cached_without_that_source() -> None:
-    """R5: contract §8: the key holds the sources planned, so an answer without the capped one may be stored."""
+    """R5: the key holds the sources planned, so an answer without the capped one may be stored."""
     cache, ledger = FakeCache(), FakeLedger({"s3": 0})
     sources = three()
     engine = engine_of(*sources, cache=cache, ledger=ledger)
@@ -725,7 +731,7 @@ def test_cap_reached_before_the_search_is_cached_without_that_source() -> None:
 
 
 def test_whole_answer_is_served_whatever_the_cap_says_now() -> None:
-    """Contract §8: looked up first under all enabled sources; a stored warning of the cap is never part of it."""
+    """contract: Cache: looked up first under all enabled sources; a stored warning of the cap is never part of it."""
     ledger = FakeLedger({"s3": 5})
     engine = engine_of(*three(), ledger=ledger)
     ask(engine)
@@ -736,7 +742,7 @@ def test_whole_answer_is_served_whatever_the_cap_says_now() -> None:
 
 
 def test_cache_hit_and_refused_request_cost_nothing() -> None:
-    """X11: at cap minus one the counter does not move for a hit or a validation error."""
+    """contract: Credits: at cap minus one the counter does not move for a hit or a validation error."""
     ledger = FakeLedger({"s3": 2})
     engine = engine_of(*three(), ledger=ledger)
     ask(engine)
@@ -760,7 +766,7 @@ BOOKINGS = [
 
 @pytest.mark.parametrize(("step", "cost"), BOOKINGS)
 def test_credit_is_settled_to_what_the_call_cost(step: Any, cost: int) -> None:
-    """Contract §8: one credit is reserved before the call; only a call that was never sent gives it back."""
+    """contract: Credits: one credit is reserved before the call; only a call that was never sent gives it back."""
     ledger = FakeLedger({"s1": 10})
     ask(engine_of(FakeSource("s1", step), FakeSource("s2", out(page(2))), ledger=ledger))
     assert ledger.reserved == ["s1"]
@@ -768,7 +774,7 @@ def test_credit_is_settled_to_what_the_call_cost(step: Any, cost: int) -> None:
 
 
 def test_ledger_that_cannot_be_read_skips_the_source_and_never_calls_it() -> None:
-    """Contract §8: never unmetered; the answer without it is not stored."""
+    """contract: Credits: never unmetered; the answer without it is not stored."""
     cache = FakeCache()
     source = FakeSource("s1", out(page(1)))
     ledger = FakeLedger({"s1": 9}, is_broken=True)
@@ -782,7 +788,9 @@ def test_ledger_that_cannot_be_read_skips_the_source_and_never_calls_it() -> Non
 
 
 def test_busy_ledger_does_not_keep_the_other_sources_from_being_asked() -> None:
-    """Contract §8: waiting for the ledger counts into that source's time, and holds no other source up (decision 6)."""
+    """contract: Credits: waiting for the ledger counts into that source's time,
+    and holds no other source up (decision 6).
+    """
     gate = Gate(out(page(1)))
     gate.open()
 
@@ -799,7 +807,7 @@ def test_busy_ledger_does_not_keep_the_other_sources_from_being_asked() -> None:
 
 
 def test_call_whose_time_went_by_in_the_ledger_is_never_sent() -> None:
-    """Contract §8: waiting for the ledger counts into the source's timeout; the credit goes back."""
+    """contract: Credits: waiting for the ledger counts into the source's timeout; the credit goes back."""
 
     clock = FakeClock(0.0)
 
@@ -820,7 +828,7 @@ def test_call_whose_time_went_by_in_the_ledger_is_never_sent() -> None:
 
 
 def test_same_search_again_comes_from_the_cache() -> None:
-    """R6: B092: same filters hit; the first answer says it is fresh, the second that it is not; both are equal."""
+    """R6: same filters hit; the first answer says it is fresh, the second that it is not; both are equal."""
     sources = three()
     engine = engine_of(*sources)
     filters = Filter(include_domains=("docs.example",))
@@ -832,7 +840,7 @@ def test_same_search_again_comes_from_the_cache() -> None:
 
 
 def test_answer_changed_by_its_receiver_stays_as_it_was_in_the_cache() -> None:
-    """B092: what is handed out is a copy; the stored one cannot be reached."""
+    """contract: Cache: what is handed out is a copy; the stored one cannot be reached."""
     engine = engine_of(*three())
     taken = ask(engine).result.hits()
     taken[0]["title"] = "changed"
@@ -841,7 +849,7 @@ def test_answer_changed_by_its_receiver_stays_as_it_was_in_the_cache() -> None:
 
 
 def test_filtered_and_unfiltered_search_never_share() -> None:
-    """R6: B080: the same query without filters is a miss, and so is another include list."""
+    """R6: the same query without filters is a miss, and so is another include list."""
     sources = three()
     engine = engine_of(*sources)
     for filters in (Filter(include_domains=("docs.example",)), Filter(), Filter(include_domains=("other.test",))):
@@ -850,7 +858,7 @@ def test_filtered_and_unfiltered_search_never_share() -> None:
 
 
 def test_classes_of_callers_never_share() -> None:
-    """R6: B084: B085: fleet fills, restricted asks: a miss, and an entry of its own."""
+    """R6: fleet fills, restricted asks: a miss, and an entry of its own."""
     cache = FakeCache()
     engine = engine_of(*three(), cache=cache)
     assert [ask(engine, caller_class=cls).cache for cls in ("fleet", "restricted", "fleet", "restricted")] == [
@@ -863,7 +871,9 @@ def test_classes_of_callers_never_share() -> None:
 
 
 def test_hour_is_part_of_the_key_and_read_once() -> None:
-    """§7: the next hour asks anew; a search that runs over the hour is stored under the one it began in."""
+    """contract: Cache: the next hour asks anew; a search that runs over the hour is stored under the one it began
+    in.
+    """
     now = FakeClock(NOON + 3599)
 
     def over_the_hour() -> SourceOut:
@@ -878,7 +888,7 @@ def test_hour_is_part_of_the_key_and_read_once() -> None:
 
 
 def test_cache_off_says_so_and_asks_each_time() -> None:
-    """Contract §12: `SIFT_CACHE_TTL=0` is "off"."""
+    """contract: Log: `SIFT_CACHE_TTL=0` is "off"."""
     sources = three()
     engine = engine_of(*sources, caching=False)
     assert [ask(engine).cache for _ in range(2)] == ["off", "off"]
@@ -887,7 +897,7 @@ def test_cache_off_says_so_and_asks_each_time() -> None:
 
 
 def test_cache_of_many_threads_raises_nothing_and_still_works() -> None:
-    """B090: B091: gets and puts with expiry from 8 threads, then from one."""
+    """contract: Cache: gets and puts with expiry from 8 threads, then from one."""
     clock = FakeClock(0.0)
     cache = MemoryCache(4, 1.0, clock)
     result = ask(engine_of(*three())).result
@@ -908,7 +918,7 @@ def test_cache_of_many_threads_raises_nothing_and_still_works() -> None:
 
 
 def test_cache_through_the_engine_expires() -> None:
-    """§7: an answer is kept for its time and no longer."""
+    """contract: Cache: an answer is kept for its time and no longer."""
     clock = FakeClock(0.0)
     engine = engine_of(*three(), cache=MemoryCache(10, 60.0, clock))
     assert ask(engine).cache == "miss"
@@ -919,7 +929,7 @@ def test_cache_through_the_engine_expires() -> None:
 
 
 def test_cached_looks_up_only_and_never_asks() -> None:
-    """Contract §8: a whole answer that is at hand, for its own class; otherwise nothing happens."""
+    """contract: Cache: a whole answer that is at hand, for its own class; otherwise nothing happens."""
     sources = three()
     engine = engine_of(*sources)
     request = load_search({"query": "q"})
@@ -951,7 +961,7 @@ def test_tally_counts_the_share_of_answers_without_a_vendor() -> None:
 
 @pytest.mark.parametrize("caching", [True, False])
 def test_fifty_equal_searches_at_once_cost_one_call_a_source(caching: bool, gates: list[Gate]) -> None:
-    """B094: contract §8: one leads, 49 share, with and without a cache; all get the same answer."""
+    """contract: Shared searches: one leads, 49 share, with and without a cache; all get the same answer."""
     gates.append(Gate(out(page(1))))
     sources = [FakeSource("s1", gates[0]), FakeSource("s2", out(page(2)))]
     ledger = FakeLedger({"s2": 3})
@@ -975,7 +985,7 @@ def test_fifty_equal_searches_at_once_cost_one_call_a_source(caching: bool, gate
 
 
 def test_fifty_equal_searches_that_fail_share_the_failure(gates: list[Gate]) -> None:
-    """Contract §8: they also share a failed answer and never stampede; the next one tries anew."""
+    """contract: Shared searches: they also share a failed answer and never stampede; the next one tries anew."""
     gates.append(Gate(SourceError("http 500", counts=True)))
     source = FakeSource("s1", gates[0], out(page(1)))
     engine = engine_of(source)
@@ -995,7 +1005,7 @@ def test_fifty_equal_searches_that_fail_share_the_failure(gates: list[Gate]) -> 
 
 
 def test_different_searches_at_once_do_not_wait_for_each_other(gates: list[Gate]) -> None:
-    """Contract §8: single flight is per key; class and filter are part of it."""
+    """contract: Shared searches: single flight is per key; class and filter are part of it."""
     gates.append(Gate(out(page(1))))
     source = FakeSource("s1", gates[0], out(page(2)))
     engine = engine_of(source)
@@ -1024,7 +1034,9 @@ def test_burst_of_different_searches_never_passes_the_cap() -> None:
 
 
 def test_all_sources_fail_is_unavailable_with_all_failures() -> None:
-    """Contract §4: 503 with the warnings and the failed ones; without Retry-After: they may answer the next one."""
+    """contract: Unavailable: 503 with the warnings and the failed ones; without Retry-After:
+    they may answer the next one.
+    """
     failure = unavailable(engine_of(*three(s1=TIMEOUT, s2=SourceError("http 500"), s3=RuntimeError())), "q1", "q2")
     assert failure.warnings == ("s1: timeout", "s2: http 500", "s3: internal error")
     assert failure.sources_failed == ("s1", "s2", "s3")
@@ -1032,34 +1044,34 @@ def test_all_sources_fail_is_unavailable_with_all_failures() -> None:
 
 
 def test_source_that_answers_one_query_of_several_makes_an_answer() -> None:
-    """Contract §4: 503 only when all that were asked failed in every query."""
+    """contract: Unavailable: 503 only when all that were asked failed in every query."""
     answer = ask(engine_of(FakeSource("s1", TIMEOUT, out(page(1)))), "q1", "q2")
     assert summary(answer) == ((), ("s1",), ("s1: timeout",))
     assert urls(answer) == [page(1)]
 
 
 def test_cap_as_the_only_reason_says_when_to_come_back() -> None:
-    """Contract §4: Retry-After is the time to UTC midnight, in whole seconds."""
+    """contract: Unavailable: Retry-After is the time to UTC midnight, in whole seconds."""
     failure = unavailable(engine_of(FakeSource("s1", out()), ledger=FakeLedger({"s1": 0}), now=FakeClock(NOON + 0.25)))
     assert failure.warnings == ("s1: daily cap",)
     assert (failure.sources_failed, failure.retry_after) == ((), MIDNIGHT)
 
 
 def test_cap_lost_to_a_rival_says_when_to_come_back_too() -> None:
-    """R5: contract §4: the same when the cap is met at the call and not at the plan."""
+    """R5: the same when the cap is met at the call and not at the plan."""
     failure = unavailable(engine_of(FakeSource("s1", out()), ledger=FakeLedger({"s1": 1}, rival=1)))
     assert (failure.warnings, failure.retry_after) == (("s1: daily cap",), MIDNIGHT)
 
 
 def test_cap_and_a_failure_say_no_time() -> None:
-    """Contract §4: Retry-After only when waiting is all there is to do."""
+    """contract: Unavailable: Retry-After only when waiting is all there is to do."""
     failure = unavailable(engine_of(FakeSource("s1", TIMEOUT), FakeSource("s2", out()), ledger=FakeLedger({"s2": 0})))
     assert failure.warnings == ("s1: timeout", "s2: daily cap")
     assert (failure.sources_failed, failure.retry_after) == (("s1",), None)
 
 
 def test_cap_and_an_open_breaker_say_the_shorter_wait() -> None:
-    """Contract §4: with several reasons Retry-After is the shortest wait."""
+    """contract: Unavailable: with several reasons Retry-After is the shortest wait."""
     clock = FakeClock(0.0)
     engine = engine_of(
         FakeSource("s1", TIMEOUT),
@@ -1077,7 +1089,7 @@ def test_cap_and_an_open_breaker_say_the_shorter_wait() -> None:
 
 
 def test_query_too_long_for_the_only_source_is_unavailable_without_a_time() -> None:
-    """Contract §4: not asked, so in neither list; waiting would not help."""
+    """contract: Unavailable: not asked, so in neither list; waiting would not help."""
     note = "s1: query too long, not asked"
     failure = unavailable(engine_of(FakeSource("s1", out(notes=(note,), asked=False))))
     assert failure.warnings == (note,)
@@ -1085,7 +1097,7 @@ def test_query_too_long_for_the_only_source_is_unavailable_without_a_time() -> N
 
 
 def test_query_too_long_for_one_source_leaves_it_out_of_both_lists() -> None:
-    """Contract §4: the others answer, the note is said, and the answer may be stored."""
+    """contract: Notes: the others answer, the note is said, and the answer may be stored."""
     cache = FakeCache()
     note = "s1: query too long, not asked"
     engine = engine_of(*three(s1=out(notes=(note,), asked=False)), cache=cache)
@@ -1094,7 +1106,7 @@ def test_query_too_long_for_one_source_leaves_it_out_of_both_lists() -> None:
 
 
 def test_source_not_asked_in_one_query_only_is_ok() -> None:
-    """Contract §4: asked, and never failed."""
+    """contract: Search answer: asked, and never failed."""
     source = FakeSource("s1", by_query={"long": out(notes=("s1: n",), asked=False), "short": out(page(1))})
     assert summary(ask(engine_of(source), "long", "short")) == (("s1",), (), ("s1: n",))
 
@@ -1103,7 +1115,7 @@ def test_source_not_asked_in_one_query_only_is_ok() -> None:
 
 
 def test_source_that_keeps_failing_is_skipped_then_tried_once() -> None:
-    """Contract §8: skipped is neither ok nor failed, and cached without it; the trial brings it back."""
+    """contract: Breaker: skipped is neither ok nor failed, and cached without it; the trial brings it back."""
     clock, cache = FakeClock(0.0), FakeCache()
     flaky = FakeSource("s1", *[TIMEOUT] * 5, out(page("back")))
     engine = engine_of(flaky, FakeSource("s2", out(page(2))), cache=cache, clock=clock)
@@ -1123,7 +1135,7 @@ def test_source_that_keeps_failing_is_skipped_then_tried_once() -> None:
 
 @pytest.mark.parametrize("failure", [SourceError("http 404"), SourceError("bad response"), RuntimeError("unexpected")])
 def test_failure_that_does_not_count_never_opens_the_breaker(failure: Exception) -> None:
-    """Contract §8: 4xx, redirects and bad bodies neither count nor reset."""
+    """contract: Breaker: 4xx, redirects and bad bodies neither count nor reset."""
     source = FakeSource("s1", failure)
     engine = engine_of(source, breaker_failures=2)
     for number in range(5):
@@ -1132,7 +1144,7 @@ def test_failure_that_does_not_count_never_opens_the_breaker(failure: Exception)
 
 
 def test_source_not_asked_does_not_reset_the_breaker() -> None:
-    """Contract §8: choosing not to be asked says nothing about the vendor."""
+    """contract: Breaker: choosing not to be asked says nothing about the vendor."""
     source = FakeSource("s1", TIMEOUT, out(asked=False, notes=("s1: n",)), TIMEOUT)
     engine = engine_of(source, breaker_failures=2)
     for number in range(3):
@@ -1142,7 +1154,9 @@ def test_source_not_asked_does_not_reset_the_breaker() -> None:
 
 @pytest.mark.parametrize("reason", ["not-asked", "cap", "ledger"])
 def test_trial_that_is_not_made_leaves_the_next_one_the_place(reason: str) -> None:
-    """Contract §8: a trial lost to the cap, the ledger or the query's length does not shut the source out for ever."""
+    """contract: Breaker: a trial lost to the cap, the ledger or the query's length does not shut the source out for
+    ever.
+    """
     clock = FakeClock(0.0)
     not_asked = out(notes=("s1: n",), asked=False)
     source = FakeSource("s1", TIMEOUT, *([not_asked] if reason == "not-asked" else []), out(page(1)))
@@ -1159,7 +1173,7 @@ def test_trial_that_is_not_made_leaves_the_next_one_the_place(reason: str) -> No
 
 
 def test_only_source_resting_says_when_to_come_back() -> None:
-    """Contract §8: no source left: 503 with Retry-After."""
+    """contract: Breaker: no source left: 503 with Retry-After."""
     engine = engine_of(FakeSource("s1", SourceError("http 503", counts=True, retry_after=12.5)))
     assert unavailable(engine, "q1").retry_after is None
     assert unavailable(engine, "q2").retry_after == 13
@@ -1182,7 +1196,9 @@ class SlowToStart(FakeSource):
 
 
 def test_call_admitted_after_its_timeout_does_not_keep_the_trial_for_ever(gates: list[Gate]) -> None:
-    """Contract §8: on a loaded host a thread may get going when nobody waits any more; the source must come back."""
+    """contract: Breaker: on a loaded host a thread may get going when nobody waits any more;
+    the source must come back.
+    """
     clock, ledger = FakeClock(0.0), FakeLedger({"s1": 9})
     source = SlowToStart("s1", SourceError("http 429", counts=True, retry_after=7.0), out(page(1)))
     engine = engine_of(source, FakeSource("s2", out(page(2))), ledger=ledger, clock=clock)

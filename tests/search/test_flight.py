@@ -1,4 +1,7 @@
-"""Single flight: equal searches that arrive while the first is under way share its answer (contract §8)."""
+"""Single flight: equal searches that arrive while the first is under way share its answer.
+
+contract: Shared searches.
+"""
 
 from __future__ import annotations
 
@@ -30,19 +33,19 @@ class Slow:
 
 
 def test_call_alone_is_made_and_not_shared() -> None:
-    """Contract §8: the first one pays."""
+    """contract: Shared searches: the first one pays."""
     assert SingleFlight[int]().run(b"k", lambda: 5) == (5, False)
 
 
 def test_calls_one_after_another_are_each_made() -> None:
-    """Contract §8: nothing is kept once it has landed; that is the cache's work."""
+    """contract: Shared searches: nothing is kept once it has landed; that is the cache's work."""
     flight: SingleFlight[int] = SingleFlight()
     numbers = iter(range(5))
     assert [flight.run(b"k", lambda: next(numbers)) for _ in range(3)] == [(0, False), (1, False), (2, False)]
 
 
 def test_calls_at_the_same_time_share_one() -> None:
-    """B094: all who arrive before the end get the one value, and know that they share it."""
+    """contract: Shared searches: all who arrive before the end get the one value, and know that they share it."""
     flight: SingleFlight[object] = SingleFlight()
     slow = Slow("value")
     with ThreadPoolExecutor(21) as pool:
@@ -60,7 +63,7 @@ def test_calls_at_the_same_time_share_one() -> None:
 
 
 def test_call_that_raises_raises_for_all_and_the_key_is_free_again() -> None:
-    """Contract §8: they share a failure too, and the next one tries anew."""
+    """contract: Shared searches: they share a failure too, and the next one tries anew."""
     flight: SingleFlight[object] = SingleFlight()
     slow = Slow(RuntimeError("no"))
     with ThreadPoolExecutor(2) as pool:

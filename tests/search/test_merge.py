@@ -1,4 +1,4 @@
-"""Folding ranked lists into one (contract §7, R4)."""
+"""Folding ranked lists into one (R4; contract: Merge)."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def built(*lists: SourceList, rerank: bool = True, k: int = 50) -> tuple[Hit, ..
 
 
 def test_fuse_first_place_in_one_list_is_one_sixty_first() -> None:
-    """B062: ranks count from 1, and a list that does not hold a key adds nothing."""
+    """contract: Merge: ranks count from 1, and a list that does not hold a key adds nothing."""
     fused = fuse([["x", "a", "y"], ["b", "c", "y"]])
     assert list(fused) == ["y", "x", "b", "a", "c"]
     assert fused == {"y": 2 / 63, "x": 1 / 61, "b": 1 / 61, "a": 1 / 62, "c": 1 / 62}
 
 
 def test_fuse_repeat_in_one_list_counts_once_at_its_best_rank() -> None:
-    """B060: a page at ranks 1 and 2 of one source; the next one then has rank 2."""
+    """contract: Merge: a page at ranks 1 and 2 of one source; the next one then has rank 2."""
     assert fuse([["x", "x", "y", "x"]]) == {"x": 1 / 61, "y": 1 / 62}
 
 
 def test_fuse_ties_go_by_list_then_rank() -> None:
-    """B061: equal sums keep the order of the lists, and within a list that of its ranks."""
+    """contract: Merge: equal sums keep the order of the lists, and within a list that of its ranks."""
     for _ in range(20):
         assert list(fuse([["a", "b"], ["c", "d"]])) == ["a", "c", "b", "d"]
     assert list(fuse([["a", "b"], ["b", "a"]])) == ["a", "b"]
@@ -62,7 +62,7 @@ def test_fuse_ties_go_by_list_then_rank() -> None:
 
 
 def test_fuse_sums_are_exact_whatever_the_order_of_adding() -> None:
-    """Contract §7: ties are decided on exact sums; running ones would order this pair by rounding."""
+    """contract: Merge: ties are decided on exact sums; running ones would order this pair by rounding."""
     places = {"p": {0: 1, 1: 7, 3: 2}, "q": {0: 2, 2: 7, 3: 1}}  # list: rank
     running = {key: reduce(add, [1 / (60 + rank) for rank in ranks.values()]) for key, ranks in places.items()}
     assert running["p"] < running["q"]  # that is what makes the case
@@ -138,14 +138,16 @@ def test_fuse_equals_an_independent_implementation(ranx: Any) -> None:
 
 
 def test_merge_page_of_several_sources_adds_their_shares() -> None:
-    """B004: http and https forms are one hit, and both ranks count."""
+    """contract: Canonical URLs: http and https forms are one hit, and both ranks count."""
     merged = merge([listed("s1", A, B.replace("https", "http")), listed("s2", C, B)], rerank=True)
     assert merged == dict(zip(keys(B, A, C), (2 / 62, 1 / 61, 1 / 61), strict=True))
     assert list(merged) == keys(B, A, C)
 
 
 def test_merge_rerank_false_chains_the_lists_with_native_scores() -> None:
-    """Contract §7: the source lists one after the other in source order, deduped; the first source's score stays."""
+    """contract: Merge: the source lists one after the other in source order, deduped;
+    the first source's score stays.
+    """
     lists = [
         listed("s1", raw(A, score=0.1), raw(B, score=7.5), raw(A, score=9)),
         listed("s2", raw(B, score=0.9), raw(C, score=0.0)),
@@ -155,7 +157,7 @@ def test_merge_rerank_false_chains_the_lists_with_native_scores() -> None:
 
 
 def test_merge_list_outside_the_sum_keeps_native_scores_and_takes_the_higher_of_two() -> None:
-    """Contract §2, `SIFT_TAVILY_RERANK=false`: sorted by score; a page in both lists takes the higher one."""
+    """contract: Merge, `SIFT_TAVILY_RERANK=false`: sorted by score; a page in both lists takes the higher one."""
     lists = [
         listed("s1", A, B, C),
         listed("s2", raw(D, score=0.9), raw(B, score=0.001), raw(C, score=0.4), raw(D, score=0.95), reranked=False),
@@ -165,13 +167,13 @@ def test_merge_list_outside_the_sum_keeps_native_scores_and_takes_the_higher_of_
 
 
 def test_merge_list_outside_the_sum_adds_no_share() -> None:
-    """Contract §2: its ranks stay out of the others' sums, even where its score is 0 or below."""
+    """contract: Merge: its ranks stay out of the others' sums, even where its score is 0 or below."""
     lists = [listed("s1", A), listed("s2", raw(A, score=0.0), raw(B, score=-1.0), raw(C, score=-1.0), reranked=False)]
     assert list(merge(lists, rerank=True).items()) == list(zip(keys(A, B, C), (1 / 61, -1.0, -1.0), strict=True))
 
 
 def test_merge_list_outside_the_sum_ties_go_by_source_then_rank() -> None:
-    """Contract §7: equal scores keep source order, also where the native list is the first source."""
+    """contract: Merge: equal scores keep source order, also where the native list is the first source."""
     first = [listed("s1", raw(C, score=1 / 61), reranked=False), listed("s2", A, B)]
     assert list(merge(first, rerank=True)) == keys(C, A, B)
     last = [listed("s1", A, B), listed("s2", raw(C, score=1 / 61), reranked=False)]
@@ -179,14 +181,14 @@ def test_merge_list_outside_the_sum_ties_go_by_source_then_rank() -> None:
 
 
 def test_merge_rerank_false_ignores_which_lists_are_reranked() -> None:
-    """Contract §7: `rerank: false` is native order for all."""
+    """contract: Merge: `rerank: false` is native order for all."""
     lists = [listed("s1", raw(A, score=0.1)), listed("s2", raw(B, score=0.9), reranked=False)]
     assert list(merge(lists, rerank=False).items()) == list(zip(keys(A, B), (0.1, 0.9), strict=True))
 
 
 @pytest.mark.parametrize("rerank", [True, False])
 def test_merge_of_nothing_is_nothing(rerank: bool) -> None:
-    """Contract §4: zero hits are an answer."""
+    """contract: Search answer: zero hits are an answer."""
     assert merge([], rerank=rerank) == {}
     assert merge([listed("s1"), listed("s2")], rerank=rerank) == {}
 
@@ -199,7 +201,7 @@ def _tavily(*scores: object) -> dict[str, Any]:
 
 
 def test_min_score_drops_before_ranks_are_counted() -> None:
-    """R2: B065: 0.4 goes, 0.5 and 0.9 stay, the first hit kept has rank 1; RRF scores are never compared with it."""
+    """R2: 0.4 goes, 0.5 and 0.9 stay, the first hit kept has rank 1; RRF scores are never compared with it."""
     answer = tavily.parse(_tavily(0.4, 0.49, 0.5, 0.9), min_score=0.5)
     merged = merge([SourceList("s3", answer.hits), listed("s1", "https://other.test/low")], rerank=True)
     assert merged == {"docs.example/2": 1 / 61, "other.test/low": 1 / 61, "docs.example/3": 1 / 62}
@@ -216,7 +218,7 @@ def test_min_score_off_keeps_every_hit() -> None:
     "score", [float("nan"), float("inf"), float("-inf"), None, "0.9", True, [0.9], 10**400], ids=repr
 )
 def test_score_that_is_no_number_is_kept_when_off_and_dropped_when_on(score: object) -> None:
-    """B067: no finite number is no score: order stays defined, and NaN never reaches an answer."""
+    """contract: Tavily: no finite number is no score: order stays defined, and NaN never reaches an answer."""
     off, on = tavily.parse(_tavily(score, 0.9)), tavily.parse(_tavily(score, 0.9), min_score=0.5)
     assert [hit.content.score for hit in off.hits] == [0.0, 0.9]
     assert [hit.url for hit in on.hits] == ["https://docs.example/1"]
@@ -226,14 +228,14 @@ def test_score_that_is_no_number_is_kept_when_off_and_dropped_when_on(score: obj
 
 
 def test_queries_fused_let_the_second_one_in() -> None:
-    """R4: B071: q1 alone would fill k; q2's single distinct hit still appears."""
+    """R4: q1 alone would fill k; q2's single distinct hit still appears."""
     first = merge([listed("s1", *(f"https://docs.example/{n}" for n in range(5)))], rerank=True)
     second = merge([listed("s1", "https://other.test/only")], rerank=True)
     assert list(fuse_queries([first, second]))[:3] == ["docs.example/0", "other.test/only", "docs.example/1"]
 
 
 def test_queries_fused_raise_what_several_found() -> None:
-    """R4: B064: the key, not the URL, is fused: the scores of one page under two spellings add."""
+    """R4: the key, not the URL, is fused: the scores of one page under two spellings add."""
     first = merge([listed("s1", A, "http://docs.example/x?utm_source=1")], rerank=True)
     second = merge([listed("s1", B, "https://docs.example/x")], rerank=True)
     assert next(iter(fuse_queries([first, second]).items())) == ("docs.example/x", 2 / 62)
@@ -248,7 +250,7 @@ def test_queries_fused_count_positions_and_not_scores() -> None:
 
 
 def test_build_first_source_keeps_attribution_and_the_longer_snippet_wins() -> None:
-    """R4: B002: B003: url, title and source of the first source, text of the longer one, first date that is known."""
+    """R4: url, title and source of the first source, text of the longer one, first date that is known."""
     lists = (
         listed("s1", raw(A, "", title="First")),
         listed("s2", raw(A + "/", "A long snippet.", title="Second", published_date="2026-09-01")),
@@ -260,37 +262,37 @@ def test_build_first_source_keeps_attribution_and_the_longer_snippet_wins() -> N
 
 
 def test_build_url_is_the_vendors_own_byte_for_byte() -> None:
-    """B002: B015: what is compared is normalised, what is shown is not."""
+    """contract: Merge, Canonical URLs: what is compared is normalised, what is shown is not."""
     for url in ("https://docs.example/manual/", "HTTPS://Docs.Example:443/it%27s?utm_source=1#a"):
         assert built(listed("s1", url))[0].url == url
 
 
 def test_build_snippets_of_equal_length_the_earlier_stays() -> None:
-    """Contract §7: only a longer snippet replaces the text."""
+    """contract: Merge: only a longer snippet replaces the text."""
     assert built(listed("s1", raw(A, "one")), listed("s2", raw(A, "two")))[0].snippet == "one"
 
 
 def test_build_snippet_length_is_counted_once_plain() -> None:
-    """Contract §7: markup does not make a snippet longer."""
+    """contract: Merge: markup does not make a snippet longer."""
     lists = (listed("s1", raw(A, "long text")), listed("s2", raw(A, "<b>s</b>&nbsp;&nbsp;&nbsp;&nbsp;hort")))
     assert built(*lists)[0].snippet == "long text"
 
 
 def test_build_paragraphs_are_joined_and_empty_ones_go() -> None:
-    """Contract §6: snippets of one URL are joined by a blank line, each folded by itself."""
+    """contract: Texts: snippets of one URL are joined by a blank line, each folded by itself."""
     hit = raw(A)
     hit = hit._replace(row={**hit.row, "texts": ["one\n two", " ", "<p></p>", "three"]})
     assert built(listed("s1", hit))[0].snippet == "one two\n\nthree"
 
 
 def test_build_title_falls_back_to_the_host() -> None:
-    """Contract §6: a missing title is the host; where no host can be read, what stands in its place."""
+    """contract: Texts: a missing title is the host; where no host can be read, what stands in its place."""
     assert built(listed("s1", raw("https://Docs.Example:8443/x", title="<b> </b>")))[0].title == "docs.example"
     assert built(listed("s1", raw("https://a..docs.example/x", title="")))[0].title == "a..docs.example"
 
 
 def test_build_title_and_url_come_from_the_first_query_that_has_the_hit() -> None:
-    """Contract §7: across queries the first query wins, then source order."""
+    """contract: Merge: across queries the first query wins, then source order."""
     rounds = [
         [listed("s1", B), listed("s2", raw(A, title="q1 s2"))],
         [listed("s1", raw(A, "much longer text", title="q2 s1", published_date="d"))],

@@ -36,14 +36,14 @@ def test_filter_kinds_name_what_is_set_and_never_a_value(filter: Filter, kinds: 
 
 
 def test_filter_default_is_off_in_every_field() -> None:
-    """§6: the zero value is today's behaviour."""
+    """contract: Search request: the zero value is today's behaviour."""
     assert not Filter().kinds()
     assert (Filter().prefers, Filter().restricts, Filter().dated) == (False, False, False)
 
 
 @pytest.mark.parametrize("mode", ["restrict", "prefer"])
 def test_filter_mode_without_a_list_means_nothing(mode: str) -> None:
-    """§2.2: the mode belongs to the include list."""
+    """contract: Domains: the mode belongs to the include list."""
     alone = Filter(include_domains_mode=mode)  # type: ignore[arg-type]
     assert (alone.prefers, alone.restricts) == (False, False)
     with_list = Filter(include_domains=("a.example",), include_domains_mode=mode)  # type: ignore[arg-type]
@@ -51,7 +51,7 @@ def test_filter_mode_without_a_list_means_nothing(mode: str) -> None:
 
 
 def test_records_cannot_be_changed() -> None:
-    """B092: what is stored is immutable."""
+    """contract: Cache: what is stored is immutable."""
     for record in (Filter(), SearchRequest(("q",)), SourceOut(), SearchResult(b"[]", Sizes(0, 0, 0))):
         for each in fields(record):
             with pytest.raises(FrozenInstanceError):
@@ -60,48 +60,48 @@ def test_records_cannot_be_changed() -> None:
 
 
 def test_query_length_is_the_sum_of_code_points() -> None:
-    """R9: `q_len` of several queries (§8)."""
+    """R9: `q_len` of several queries."""
     assert SearchRequest(("ab", "\N{GRINNING FACE}é")).q_len == 4
 
 
 @pytest.mark.parametrize("date", ["Tue, 01 Sep 2026 08:00:00 GMT", "2026-09-01T08:00:00", "3 days ago"])
 def test_hit_with_a_date_shows_it_as_sent(date: str) -> None:
-    """B057: never re-formatted."""
+    """contract: Search answer: never re-formatted."""
     assert HIT._replace(published_date=date).as_dict() == {**HIT.as_dict(), "published_date": date}
 
 
 def test_hit_without_a_date_has_no_such_key() -> None:
-    """B056: §3: the key is omitted when the date is unknown; keys stand in the contract's order."""
+    """contract: Search answer: the key is omitted when the date is unknown; keys stand in the contract's order."""
     assert list(HIT.as_dict()) == ["url", "title", "snippet", "source", "score"]
     assert list(HIT._replace(published_date="d").as_dict())[-1] == "published_date"
 
 
 def test_result_gives_back_the_hits_it_was_made_of() -> None:
-    """Contract §4: encoded once, decoded alike."""
+    """contract: Search answer: encoded once, decoded alike."""
     shown = [HIT.as_dict(), HIT._replace(title='日本 \u2028 \\ "').as_dict()]
     assert SearchResult(encode(shown), Sizes(2, 2, 2)).hits() == shown
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 def test_encoding_a_number_that_is_no_json_fails_loudly(number: float) -> None:
-    """B143: bare NaN is never written."""
+    """contract: Search answer: bare NaN is never written."""
     with pytest.raises(ValueError, match="JSON"):
         encode({"score": number})
 
 
 def test_encoding_is_utf8_and_reads_back() -> None:
-    """Contract §4: strict JSON."""
+    """contract: Search answer: strict JSON."""
     assert encode(["é", "\N{GRINNING FACE}"]) == '["é", "\N{GRINNING FACE}"]'.encode()
     assert json.loads(encode({"a": ("b", None)})) == {"a": ["b", None]}
 
 
 def test_unique_keeps_first_seen_order() -> None:
-    """Contract §4: warnings are unique, in first-seen order."""
+    """contract: Search answer: warnings are unique, in first-seen order."""
     assert unique(("b", "a", "b", "c", "a")) == ("b", "a", "c")
 
 
 def test_not_applied_names_the_set_fields_only() -> None:
-    """§5: one wording for all vendors."""
+    """contract: Notes: one wording for all vendors."""
     assert not_applied("s1", {"topic": True, "min_score": False, "start_date/end_date": True}) == (
         "s1: topic not applied",
         "s1: start_date/end_date not applied",

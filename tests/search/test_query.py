@@ -19,14 +19,14 @@ BLANKS = [" ", "\t", "\n", "\r", "\u00a0", "\u2003", "\u3000", "\u2028"]
     "value", [None, 5, True, ["a"], {}, b"a", "", *BLANKS, "a\x00", "\ud800", "a\udfffb", "a" * 1501]
 )
 def test_query_that_is_unfit_is_refused(value: object) -> None:
-    """B077: B150: blank once cut, NUL, half a surrogate pair, a wrong type, 1501 code points."""
+    """contract: Queries: blank once cut, NUL, half a surrogate pair, a wrong type, 1501 code points."""
     with pytest.raises(InvalidQueryError):
         clean_query(value)
 
 
 @pytest.mark.parametrize("blank", BLANKS)
 def test_query_with_blanks_round_it_is_cut_and_otherwise_unchanged(blank: str) -> None:
-    """Contract §4: white space round a query is cut before anything else; what is inside stays as it is."""
+    """contract: Queries: white space round a query is cut before anything else; what is inside stays as it is."""
     inside = f'a{blank}{blank}B "c"'
     assert clean_query(blank + inside + blank * 2) == inside
     assert clean_query(blank + "a" * 1500 + blank) == "a" * 1500
@@ -34,7 +34,7 @@ def test_query_with_blanks_round_it_is_cut_and_otherwise_unchanged(blank: str) -
 
 @pytest.mark.parametrize("query", ["\N{GRINNING FACE}" * 1500, "\ud7ff\ue000", "\x01", "a\x1fb"])
 def test_query_at_the_edge_of_what_is_fit_is_taken(query: str) -> None:
-    """X06: the cap counts code points; only NUL and surrogates are unfit."""
+    """contract: Queries: the cap counts code points; only NUL and surrogates are unfit."""
     assert clean_query(query) == query
 
 
@@ -58,7 +58,7 @@ def test_query_at_the_edge_of_what_is_fit_is_taken(query: str) -> None:
     ],
 )
 def test_phrase_is_a_balanced_pair_with_something_between(query: str, has: bool) -> None:
-    """§2.2: a "…" pair with one or more runes between, and no unpaired quote."""
+    """contract: Queries: a "…" pair with one or more runes between, and no unpaired quote."""
     assert has_phrase(query) is has
 
 
@@ -67,12 +67,12 @@ def test_phrase_is_a_balanced_pair_with_something_between(query: str, has: bool)
     [("a  b", "a b"), ("a\t\u3000b", "a b"), (" a b ", "a b"), ("cafe\u0301", "caf\u00e9"), ("\u212b", "\u00c5")],
 )
 def test_query_in_two_spellings_is_one(one: str, other: str) -> None:
-    """Contract §8: NFC, white space folded."""
+    """contract: Queries: NFC, white space folded."""
     assert normalise_query(one) == normalise_query(other) == other
 
 
 def test_query_case_and_compatible_forms_stay_apart() -> None:
-    """Contract §8: case is kept, and NFC is not NFKC."""
+    """contract: Queries: case is kept, and NFC is not NFKC."""
     assert len({normalise_query(query) for query in ("a", "A", "ａ", "\u00aa")}) == 4
 
 
@@ -80,7 +80,7 @@ def test_query_case_and_compatible_forms_stay_apart() -> None:
 @given(st.text(st.sampled_from("aAé\u0301\u0344\u1e9b\u0323 \t\u3000\u2126\u212b가ᄀ\u1161")) | st.text())
 @example("\u0344 \u0344")
 def test_normalising_a_query_twice_is_once(query: str) -> None:
-    """Contract §8: normalisation is idempotent."""
+    """contract: Queries: normalisation is idempotent."""
     once = normalise_query(query)
     assert normalise_query(once) == once
     assert unicodedata.is_normalized("NFC", once)

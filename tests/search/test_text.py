@@ -1,4 +1,4 @@
-"""Turning a vendor's title or snippet into plain text (contract §6)."""
+"""Turning a vendor's title or snippet into plain text (contract: Texts)."""
 
 from __future__ import annotations
 
@@ -56,12 +56,12 @@ TEXTS = [
 
 @pytest.mark.parametrize(("text", "shown"), TEXTS, ids=[ascii(text)[:30] for text, _ in TEXTS])
 def test_text_is_made_plain(text: str, shown: str) -> None:
-    """Contract §6: tags and entities out, white space folded, control and bidi-override characters out."""
+    """contract: Texts: tags and entities out, white space folded, control and bidi-override characters out."""
     assert plain(text) == shown
 
 
 def test_text_with_an_entity_of_thousands_of_digits_stays_and_raises_nothing() -> None:
-    """B152: an integer that Python will not read costs the text nothing."""
+    """contract: Texts: an integer that Python will not read costs the text nothing."""
     text = f"a &#{'9' * 5000}; b"
     assert plain(text) == text
 
@@ -105,7 +105,7 @@ UNFIT = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 @example(" &#32; ")
 @example("a &nbsp; b")
 def test_plain_text_holds_nothing_unfit(text: str) -> None:
-    """Contract §6: no control character, no bidi override, no surrogate, no blank but single spaces inside."""
+    """contract: Texts: no control character, no bidi override, no surrogate, no blank but single spaces inside."""
     shown = plain(text)
     assert all(unicodedata.category(char) not in ("Cc", "Cs") for char in shown)
     assert not set(shown) & set(UNFIT)
@@ -117,7 +117,9 @@ def test_plain_text_holds_nothing_unfit(text: str) -> None:
 @moderate
 @given(st.text(st.characters(exclude_characters="<&", exclude_categories=["Cs"])))
 def test_plain_text_made_plain_again_is_itself(text: str) -> None:
-    """Contract §6: without markup, making plain is idempotent, and loses nothing but blanks and unfit characters."""
+    """contract: Texts: without markup, making plain is idempotent, and loses nothing but blanks and unfit
+    characters.
+    """
     shown = plain(text)
     assert plain(shown) == shown
     kept = [char for char in text if not char.isspace() and unicodedata.category(char) != "Cc" and char not in UNFIT]

@@ -1,4 +1,4 @@
-"""Brave's request and answer (§5, contract §6, vendors.md §3)."""
+"""Brave's request and answer (contract: Brave, HTTP calls)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def asked(query: str, chosen: Filter = NONE) -> tuple[SourceOut, list[str]]:
 
 
 def test_search_any_filter_url_is_unchanged_but_for_q() -> None:
-    """B042: (§5) no filter is ever sent, the query is not rewritten, and the token is in its own header."""
+    """contract: Brave: no filter is ever sent, the query is not rewritten, and the token is in its own header."""
     _, plain = asked(QUERY)
     assert plain == [URL + "?q=find+%22this+phrase%22+now"]
     for chosen in FILTERS[::31]:
@@ -61,12 +61,12 @@ def test_search_any_filter_url_is_unchanged_but_for_q() -> None:
 
 
 def test_search_settings_are_the_configured_ones() -> None:
-    """contract §2: the timeout is the source's own; its list takes part in the RRF sum."""
+    """contract: Settings: the timeout is the source's own; its list takes part in the RRF sum."""
     assert (source().timeout, source().reranked, source().name) == (2.5, True, "brave_llm")
 
 
 def test_notes_any_filter_are_unique_and_exactly_those_due() -> None:
-    """§5, contract §5: the whole table of notes, for every combination; include and exclude lists have none."""
+    """contract: Brave, Notes: the whole table of notes, for every combination; include and exclude lists have none."""
     for chosen in FILTERS:
         due = {
             "brave_llm: time_range not applied": chosen.time_range is not None,
@@ -99,7 +99,7 @@ def test_search_filters_are_noted_and_hits_kept() -> None:
     ],
 )
 def test_search_query_is_long_it_is_cut_with_a_note_a_cut(query: str, sent: str, cuts: tuple[str, ...]) -> None:
-    """contract §5: Brave refuses over 50 words and over 400 characters; the cut comes after the filters' notes."""
+    """contract: Texts: Brave refuses over 50 words and over 400 characters; the cut comes after the filters' notes."""
     out, urls = asked(query.strip(), Filter(topic="news"))
     assert urls == [f"{URL}?q={sent}"]
     assert out.notes == ("brave_llm: topic not applied", *cuts)
@@ -107,7 +107,7 @@ def test_search_query_is_long_it_is_cut_with_a_note_a_cut(query: str, sent: str,
 
 @pytest.mark.parametrize("query", ['"a b" ' + "w " * 49, '"a b" ' + "x" * 400])
 def test_search_query_is_long_and_exact_it_is_not_asked(query: str) -> None:
-    """contract §5: with exact_match nothing is cut; the source is not asked, and says so."""
+    """contract: Texts: with exact_match nothing is cut; the source is not asked, and says so."""
     out, urls = asked(query.strip(), Filter(exact_match=True))
     assert urls == []
     assert out == SourceOut(notes=("brave_llm: query too long, not asked",), asked=False)
@@ -117,7 +117,9 @@ def test_search_query_is_long_and_exact_it_is_not_asked(query: str) -> None:
 
 
 def test_parse_snippets_are_joined_by_a_blank_line() -> None:
-    """contract §6: white space folded inside each snippet, snippets joined with two line ends; no score, no date."""
+    """contract: Brave: white space folded inside each snippet, snippets joined with two line ends;
+    no score, no date.
+    """
     out = parse(
         body(row(snippets=["One\n two.", "<b>Three</b> &amp; four", "\u202e", ' {"a": 1}', "| a | b |\n|---|"]))
     )
@@ -134,7 +136,7 @@ def test_parse_snippets_are_joined_by_a_blank_line() -> None:
 
 
 def test_parse_order_is_the_lists_and_a_url_may_come_twice() -> None:
-    """contract §7: repeats fold in the merge, the longer snippet stays."""
+    """contract: Merge: repeats fold in the merge, the longer snippet stays."""
     out = parse(body(row(snippets=["Short."]), row("https://b.example/"), row(snippets=["A good deal longer."])))
     assert [hit.url for hit in out.hits] == ["https://docs.example/a", "https://b.example/", "https://docs.example/a"]
     assert [hit.snippet for hit in shown(out)] == ["A good deal longer.", "First.\n\nSecond."]
@@ -142,7 +144,7 @@ def test_parse_order_is_the_lists_and_a_url_may_come_twice() -> None:
 
 @pytest.mark.parametrize("title", [None, "", 7, [], {"a": 1}])
 def test_parse_title_is_missing_that_of_sources_stands_in(title: Any) -> None:
-    """contract §6: a missing title falls back to `sources[url].title`, then the host."""
+    """contract: Brave: a missing title falls back to `sources[url].title`, then the host."""
     about = {"https://docs.example/a": {"title": "From sources", "hostname": "docs.example", "age": None}}
     assert [hit.title for hit in shown(parse(body(row(title=title), sources=about)))] == ["From sources"]
     assert [hit.title for hit in shown(parse(body(row(title=title))))] == ["docs.example"]
@@ -153,14 +155,14 @@ def test_parse_title_is_missing_that_of_sources_stands_in(title: Any) -> None:
 
 @pytest.mark.parametrize("about", [None, "x", 3, {}, {"title": None}, {"title": 4}, ["title"]])
 def test_parse_sources_entry_is_odd_host_stands_in(about: Any) -> None:
-    """contract §6: a wrong type is absent."""
+    """contract: HTTP calls: a wrong type is absent."""
     out = parse(body(row(title=None), sources={"https://docs.example/a": about}))
     assert [hit.title for hit in shown(out)] == ["docs.example"]
 
 
 @pytest.mark.parametrize("sources", ["x", [], 3, ["https://docs.example/a"], False])
 def test_parse_sources_are_of_a_wrong_type_hits_stay(sources: Any) -> None:
-    """contract §6: every field optional."""
+    """contract: HTTP calls: every field optional."""
     assert [hit.title for hit in shown(parse(body(row(title=None), sources=sources)))] == ["docs.example"]
 
 
@@ -176,13 +178,13 @@ def test_parse_sources_are_of_a_wrong_type_hits_stay(sources: Any) -> None:
     ],
 )
 def test_parse_snippets_are_odd_the_hit_stays(snippets: Any, text: str) -> None:
-    """contract §6, vendors.md §4 (28): strings count, anything else is absent."""
+    """contract: HTTP calls, Brave: strings count, anything else is absent."""
     assert [hit.snippet for hit in shown(parse(body(row(snippets=snippets))))] == [text]
 
 
 @pytest.mark.parametrize("age", [["Friday, August 14, 2026", "2026-08-14", "46 days"], ["3 hours ago"], [], None, "x"])
 def test_parse_age_is_there_it_is_no_date(age: Any) -> None:
-    """B056: (contract §6) `age` may be a modification date, so it is none."""
+    """contract: Brave: `age` may be a modification date, so it is none."""
     about = {"https://docs.example/a": {"title": "T", "hostname": "docs.example", "age": age}}
     out = parse(body(row(age=age, published_date="2026-01-01"), sources=about))
     assert [(hit.published_date, hit.score) for hit in shown(out)] == [("", 0.0)]
@@ -190,21 +192,21 @@ def test_parse_age_is_there_it_is_no_date(age: Any) -> None:
 
 @pytest.mark.parametrize("url", [None, 7, "", "javascript:void(0)", "ftp://a.example/", ["x"], {}])
 def test_parse_row_has_no_usable_url_it_alone_is_dropped(url: Any) -> None:
-    """B018: (contract §6) rows without an absolute http(s) URL go, the others stay."""
+    """contract: HTTP calls: rows without an absolute http(s) URL go, the others stay."""
     out = parse(body(row(url, title=None), row("https://good.example/"), "junk", None, sources={"": {"title": "x"}}))
     assert [hit.url for hit in out.hits] == ["https://good.example/"]
     assert out.found == 1
 
 
 def test_parse_local_results_are_there_only_generic_ones_count() -> None:
-    """vendors.md §3.2: `poi` and `map` are another thing; with null fields they cost nothing."""
+    """contract: Brave: `poi` and `map` are another thing; with null fields they cost nothing."""
     poi = {"name": "Cafe", "url": "https://cafe.example/", "snippets": None}
     assert [hit.url for hit in parse(body(row(), poi=poi, map=[{"url": None}])).hits] == ["https://docs.example/a"]
     assert len(parse(body(row(), poi=None, map=None)).hits) == 1
 
 
 def test_parse_nothing_was_found_is_a_success() -> None:
-    """contract §4: zero hits from a source that worked."""
+    """contract: Search answer: zero hits from a source that worked."""
     assert parse(body()) == SourceOut(found=0)
 
 
@@ -222,6 +224,6 @@ def test_parse_nothing_was_found_is_a_success() -> None:
     ],
 )
 def test_parse_result_list_is_missing_bad_response(answer: Any) -> None:
-    """contract §6: a 200 that lacks its result list is `bad response`."""
+    """contract: HTTP calls: a 200 that lacks its result list is `bad response`."""
     with pytest.raises(SourceError, match=r"^bad response$"):
         parse(answer)

@@ -54,7 +54,7 @@ def found(vendors: Vendors, name: str, answer: Any, chosen: Filter = NONE) -> So
 
 
 def test_source_is_its_entry_in_the_table(vendors: Vendors, name: str) -> None:
-    """layout §6: one name for table, notes, ledger and settings."""
+    """One name for table, notes, ledger and settings."""
     made = source(vendors, name)
     assert made.name == name
     assert made.timeout == 8.0
@@ -62,7 +62,7 @@ def test_source_is_its_entry_in_the_table(vendors: Vendors, name: str) -> None:
 
 
 def test_hits_come_in_the_vendors_order(vendors: Vendors, name: str) -> None:
-    """§6: `Filter()` is a plain search: all hits, no note, one credit at most."""
+    """contract: Search request: `Filter()` is a plain search: all hits, no note, one credit at most."""
     out = found(vendors, name, BODIES[name](HITS))
     assert [each.url for each in out.hits] == ["https://docs.example/a", "https://b.example/"]
     assert (out.found, out.notes, out.warn, out.credits, out.asked) == (2, (), "", 1, True)
@@ -70,19 +70,19 @@ def test_hits_come_in_the_vendors_order(vendors: Vendors, name: str) -> None:
 
 
 def test_no_hit_comes_is_a_success(vendors: Vendors, name: str) -> None:
-    """contract §4: zero hits from a source that worked."""
+    """contract: Search answer: zero hits from a source that worked."""
     out = found(vendors, name, BODIES[name]([]))
     assert (list(out.hits), out.found, out.notes, out.warn) == ([], 0, (), "")
 
 
 def test_more_rows_come_than_any_vendor_sends_first_thousand_are_read(vendors: Vendors, name: str) -> None:
-    """Contract §6: a body of 4 MiB in rows that are slow to read must not hold an answer up."""
+    """contract: HTTP calls: a body of 4 MiB in rows that are slow to read must not hold an answer up."""
     out = found(vendors, name, BODIES[name]([hit(f"https://h.example/{number}", score=0.9) for number in range(2500)]))
     assert [each.url for each in out.hits] == [f"https://h.example/{number}" for number in range(1000)]
 
 
 def test_no_row_of_a_thousand_is_usable_and_more_come_bad_response(vendors: Vendors, name: str) -> None:
-    """B123: hits that were not looked at must not look like "nothing found"."""
+    """contract: HTTP calls: hits that were not looked at must not look like "nothing found"."""
     rows = [hit("ftp://h.example/", score=0.9)] * 1000 + HITS
     vendors.behaviour[name] = reply(BODIES[name](rows))
     asked = source(vendors, name)
@@ -90,14 +90,14 @@ def test_no_row_of_a_thousand_is_usable_and_more_come_bad_response(vendors: Vend
 
 
 def test_url_is_longer_than_all_may_be_the_others_stay(vendors: Vendors, name: str) -> None:
-    """Contract §6: megabytes of URLs that are slow to read must not hold an answer up."""
+    """contract: HTTP calls: megabytes of URLs that are slow to read must not hold an answer up."""
     long = "https://h.example/" + "\u00e9a" * 65_000
     out = found(vendors, name, BODIES[name]([hit(long, score=0.9), hit(long * 2, score=0.9), *HITS]))
     assert [each.url for each in out.hits] == [long, "https://docs.example/a", "https://b.example/"]
 
 
 def test_fields_come_that_nobody_knows_nothing_changes(vendors: Vendors, name: str) -> None:
-    """B122: extra fields are ignored, at every level."""
+    """contract: HTTP calls: extra fields are ignored, at every level."""
 
     def grown(value: Any) -> Any:
         if isinstance(value, dict):
@@ -116,7 +116,7 @@ def seen(out: SourceOut) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("body", [[], [1], "text", 7, None, {}, {"error": "x"}, {"results": None, "grounding": 1}])
 def test_answer_is_no_answer_bad_response(vendors: Vendors, name: str, body: Any) -> None:
-    """contract §6: a 200 whose body is no object, or lacks its result list."""
+    """contract: HTTP calls: a 200 whose body is no object, or lacks its result list."""
     vendors.behaviour[name] = reply(body)
     asked = source(vendors, name)
     error = failure_of(lambda: asked.search(QUERY, 8, Filter(), deadline=later()))
@@ -127,7 +127,7 @@ def test_answer_is_no_answer_bad_response(vendors: Vendors, name: str, body: Any
     "body", [b"", b"<html>sign in</html>", b'{"results":[', b"{'results': []}", b"\xff\xfe", b"[" * 99_999]
 )
 def test_answer_is_no_json_bad_response(vendors: Vendors, name: str, body: bytes) -> None:
-    """B098: that source fails, and nothing else happens."""
+    """contract: HTTP calls: that source fails, and nothing else happens."""
     vendors.behaviour[name] = reply(body)
     asked = source(vendors, name)
     assert failure_of(lambda: asked.search(QUERY, 8, Filter(), deadline=later())).reason == "bad response"
@@ -135,7 +135,7 @@ def test_answer_is_no_json_bad_response(vendors: Vendors, name: str, body: bytes
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 432, 433, 500, 502, 503])
 def test_status_is_an_error_failure_names_it(vendors: Vendors, name: str, status: int) -> None:
-    """B100: (contract §4) `http <status>` and no word of the vendor's, whatever the body is."""
+    """contract: Failures: `http <status>` and no word of the vendor's, whatever the body is."""
     for body in (BODIES[name](HITS), b"<h1>no</h1>", {"detail": [{"msg": QUERY}]}, {"errors": [{"detail": QUERY}]}):
         vendors.behaviour[name] = reply(body, status)
         asked = source(vendors, name)
@@ -145,7 +145,7 @@ def test_status_is_an_error_failure_names_it(vendors: Vendors, name: str, status
 
 
 def test_vendor_redirects_it_is_refused(vendors: Vendors, name: str) -> None:
-    """B101: no source follows a redirect."""
+    """contract: HTTP calls: no source follows a redirect."""
     vendors.behaviour[name] = reply(b"", 302, [("Location", f"http://127.0.0.1:{vendors.port}/{name}/other")])
     asked = source(vendors, name)
     assert failure_of(lambda: asked.search(QUERY, 8, Filter(), deadline=later())).reason == "redirect refused"
@@ -153,7 +153,7 @@ def test_vendor_redirects_it_is_refused(vendors: Vendors, name: str) -> None:
 
 
 def test_vendor_is_slow_call_ends_at_the_deadline(vendors: Vendors, release: threading.Event, name: str) -> None:
-    """B096: every source hands its deadline on."""
+    """contract: HTTP calls: every source hands its deadline on."""
     vendors.behaviour[name] = drip(release, b"HTTP/1.1 200 OK\r\nX: ", b"x")
     asked = source(vendors, name)
     error = timeout_of(lambda deadline: asked.search(QUERY, 8, Filter(), deadline=deadline))
@@ -161,7 +161,7 @@ def test_vendor_is_slow_call_ends_at_the_deadline(vendors: Vendors, release: thr
 
 
 def test_filter_is_full_notes_carry_the_sources_name(vendors: Vendors, name: str) -> None:
-    """§3.1: notes are the source's own, unique, and cost no hit."""
+    """contract: Notes: notes are the source's own, unique, and cost no hit."""
     out = found(vendors, name, BODIES[name](HITS), FULL)
     assert out.notes
     assert len(set(out.notes)) == len(out.notes)
@@ -170,7 +170,7 @@ def test_filter_is_full_notes_carry_the_sources_name(vendors: Vendors, name: str
 
 
 def test_filter_is_any_it_is_taken(vendors: Vendors, name: str) -> None:
-    """§6: no combination of filters breaks a source."""
+    """contract: Search request: no combination of filters breaks a source."""
     vendors.behaviour[name] = reply(BODIES[name](HITS))
     asked = source(vendors, name)
     outs = outcome_of(lambda: [asked.search(QUERY, 8, chosen, deadline=later()) for chosen in FILTERS[::41]])

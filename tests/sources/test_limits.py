@@ -1,4 +1,4 @@
-"""Fitting a query into a vendor's limits (contract §5)."""
+"""Fitting a query into a vendor's limits (contract: Texts)."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ WORDS_40 = " ".join(["123456789"] * 40)  # 399 characters
     ],
 )
 def test_fit_query_is_long_words_go_first_then_characters(query: str, fitted: str, notes: tuple[str, ...]) -> None:
-    """contract §5: at the last blank that fits (character 401 counts), hard when there is none, a note a cut."""
+    """contract: Texts: at the last blank that fits (character 401 counts), hard when there is none, a note a cut."""
     if query == "a  b " * 25 + "c":  # 51 words
         fitted = ("a  b " * 25).rstrip()
     assert cut(query) == (fitted, notes)
 
 
 def test_fit_vendor_counts_no_words_only_characters_are_cut() -> None:
-    """contract §5: Tavily has no limit of words."""
+    """contract: Texts: Tavily has no limit of words."""
     assert cut("w " * 100 + "w", words=None) == ("w " * 100 + "w", ())
 
 
@@ -66,7 +66,7 @@ def test_fit_vendor_counts_no_words_only_characters_are_cut() -> None:
     ],
 )
 def test_fit_cut_leaves_a_quote_open_the_quote_goes(query: str, end: str) -> None:
-    """contract §5: a quote left open by the cut is dropped; whole phrases keep theirs."""
+    """contract: Texts: a quote left open by the cut is dropped; whole phrases keep theirs."""
     fitted, notes = cut(query)
     assert notes == (CUT_50,)
     assert fitted.endswith(end)
@@ -74,18 +74,18 @@ def test_fit_cut_leaves_a_quote_open_the_quote_goes(query: str, end: str) -> Non
 
 
 def test_fit_quote_was_open_before_it_stays() -> None:
-    """contract §5: only what the cut opened is dropped; the agent's own text is not tidied."""
+    """contract: Texts: only what the cut opened is dropped; the agent's own text is not tidied."""
     assert cut('5" pipe ' + "w " * 60)[0].startswith('5" pipe')
     assert cut('say "hi')[0] == 'say "hi'
 
 
 def test_fit_nothing_but_a_quote_is_left_query_is_not_empty() -> None:
-    """contract §5: no cut makes an empty query, which both vendors refuse."""
+    """contract: Texts: no cut makes an empty query, which both vendors refuse."""
     assert cut('"' + " " * 450 + 'x"') == ('"', (CUT_400,))
 
 
 def test_too_long_says_so() -> None:
-    """contract §5: the note of a source that is not asked."""
+    """contract: Texts: the note of a source that is not asked."""
     assert too_long("tavily") == "tavily: query too long, not asked"
 
 
@@ -94,7 +94,7 @@ QUERIES = st.lists(st.sampled_from(["w", '"', '"a', 'b"', "x" * 90, " ", "\u3000
 
 @given(QUERIES.map(" ".join).map(str.strip).filter(bool))
 def test_fit_any_query_cut_fits_and_is_a_beginning(query: str) -> None:
-    """contract §5: what is sent fits, is a whole-word beginning of the query but for one quote, and is noted."""
+    """contract: Texts: what is sent fits, is a whole-word beginning of the query but for one quote, and is noted."""
     fitted, notes = cut(query)
     assert fitted.strip() == fitted != ""
     assert len(fitted) <= 400
@@ -111,7 +111,7 @@ def test_fit_any_query_cut_fits_and_is_a_beginning(query: str) -> None:
 
 @given(st.lists(st.sampled_from(["w", "x" * 90, "  ", "\u3000", "\n", "é", "y" * 401]), max_size=80))
 def test_fit_query_without_quotes_is_cut_between_words(parts: list[str]) -> None:
-    """contract §5: only a word longer than all that fits is cut in two."""
+    """contract: Texts: only a word longer than all that fits is cut in two."""
     query = " ".join(parts).strip()
     fitted, _ = cut(query)
     assert query.startswith(fitted)

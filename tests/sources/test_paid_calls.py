@@ -1,4 +1,4 @@
-"""What calls cost, and that they are not made twice: engine, source and ledger together (§6.1, contract §8)."""
+"""What calls cost, and that they are not made twice: engine, source and ledger together (contract: Credits)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,9 @@ def search(asked: Engine, request: SearchRequest) -> tuple[str, ...]:
 def test_request_has_four_queries_a_vendor_is_asked_one_after_another(
     vendors: Vendors, ledger: SqliteLedger, name: str
 ) -> None:
-    """B116: never two calls of one request at the same time, each only when the one before is answered."""
+    """contract: Several queries: never two calls of one request at the same time,
+    each only when the one before is answered.
+    """
     order: list[str] = []
 
     def behave(connection: socket.socket, seen: Seen) -> object:
@@ -60,7 +62,7 @@ def test_request_has_four_queries_a_vendor_is_asked_one_after_another(
 
 
 def test_vendor_drops_the_connection_one_post_and_one_credit(vendors: Vendors, ledger: SqliteLedger) -> None:
-    """B117: an automatic retry would bill again; the counter moves by one."""
+    """contract: HTTP calls: an automatic retry would bill again; the counter moves by one."""
     vendors.behaviour["tavily"] = send()
     assert search(engine(vendors, ledger, "tavily"), SearchRequest(("one",))) == ("tavily: unreachable",)
     assert len(vendors.seen) == 1
@@ -79,7 +81,7 @@ def test_vendor_drops_the_connection_one_post_and_one_credit(vendors: Vendors, l
 def test_call_fails_after_it_was_sent_credit_is_kept(
     vendors: Vendors, ledger: SqliteLedger, behaviour: Behaviour, warning: str
 ) -> None:
-    """B161: failures that the vendor may bill are counted, each time."""
+    """contract: Credits: failures that the vendor may bill are counted, each time."""
     vendors.behaviour["tavily"] = behaviour
     assert search(engine(vendors, ledger, "tavily"), FOUR) == (warning,)
     assert ledger.spent("tavily") == 4
@@ -88,7 +90,7 @@ def test_call_fails_after_it_was_sent_credit_is_kept(
 def test_call_times_out_after_it_was_sent_credit_is_kept(
     vendors: Vendors, ledger: SqliteLedger, release: threading.Event
 ) -> None:
-    """B161: and so is a call whose answer came too late."""
+    """contract: Credits: and so is a call whose answer came too late."""
     vendors.behaviour["tavily"] = drip(release, b"HTTP/1.1 200 OK\r\n", b"X: x\r\n")
     asked = engine(vendors, ledger, "tavily", SIFT_TAVILY_TIMEOUT="1")
     assert search(asked, SearchRequest(("one",))) == ("tavily: timeout",)
@@ -96,7 +98,7 @@ def test_call_times_out_after_it_was_sent_credit_is_kept(
 
 
 def test_call_was_never_sent_credit_comes_back(vendors: Vendors, ledger: SqliteLedger) -> None:
-    """contract §8: a refused connection costs nothing."""
+    """contract: Credits: a refused connection costs nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     asked = engine(vendors, ledger, "tavily", SIFT_TAVILY_URL=f"http://127.0.0.1:{port}/search")
@@ -105,7 +107,7 @@ def test_call_was_never_sent_credit_comes_back(vendors: Vendors, ledger: SqliteL
 
 
 def test_vendor_tells_what_it_cost_that_is_booked(vendors: Vendors, ledger: SqliteLedger) -> None:
-    """contract §8: `usage.credits` is settled, and the cap then trips early."""
+    """contract: Credits: `usage.credits` is settled, and the cap then trips early."""
     vendors.behaviour["tavily"] = reply(tavily_body([], usage={"credits": 4}))
     asked = engine(vendors, ledger, "tavily")
     assert search(asked, FOUR) == ()

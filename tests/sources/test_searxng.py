@@ -1,4 +1,4 @@
-"""SearXNG's request and answer (§5, vendors.md §2)."""
+"""SearXNG's request and answer (contract: SearXNG)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def shown(out: SourceOut) -> list[Hit]:
 
 
 def test_parameters_without_filters_are_query_and_format() -> None:
-    """§6: `Filter()` is today's behaviour, the first page in JSON."""
+    """contract: Search request: `Filter()` is today's behaviour, the first page in JSON."""
     assert parameters("cats and dogs", Filter()) == {"q": "cats and dogs", "format": "json"}
 
 
@@ -68,7 +68,7 @@ def test_parameters_without_filters_are_query_and_format() -> None:
     ],
 )
 def test_parameters_include_domains_prefix_the_query(domains: tuple[str, ...], prefix: str) -> None:
-    """§5: one entry, several joined by OR, up to 3, and a note beyond."""
+    """contract: SearXNG: one entry, several joined by OR, up to 3, and a note beyond."""
     chosen = Filter(include_domains=domains)
     assert parameters(QUERY, chosen)["q"] == prefix + QUERY
     extra = ("searxng: extra include_domains dropped",) if len(domains) > 3 else ()
@@ -76,14 +76,14 @@ def test_parameters_include_domains_prefix_the_query(domains: tuple[str, ...], p
 
 
 def test_parameters_prefer_mode_leaves_the_query() -> None:
-    """§5: prefer has no `site:` prefix, and a note; none of extra domains."""
+    """contract: SearXNG: prefer has no `site:` prefix, and a note; none of extra domains."""
     chosen = Filter(include_domains=tuple("abcd"), include_domains_mode="prefer")
     assert parameters("q", chosen)["q"] == "q"
     assert notes("q", chosen) == ("searxng: include_domains_mode=prefer not applied",)
 
 
 def test_parameters_exclude_domains_leave_the_query_without_a_note() -> None:
-    """§5: no rewrite, no note; the post-filter enforces them."""
+    """contract: SearXNG: no rewrite, no note; the post-filter enforces them."""
     chosen = Filter(exclude_domains=("pins.example",))
     assert parameters("q", chosen) == parameters("q", Filter())
     assert notes("q", chosen) == ()
@@ -91,7 +91,7 @@ def test_parameters_exclude_domains_leave_the_query_without_a_note() -> None:
 
 @pytest.mark.parametrize("time_range", ["day", "week", "month", "year"])
 def test_parameters_time_range_is_a_parameter(time_range: str) -> None:
-    """§5: sent as `time_range=`, and no note: SearXNG applies it."""
+    """contract: SearXNG: sent as `time_range=`, and no note: SearXNG applies it."""
     chosen = Filter(time_range=time_range)
     assert parameters("q", chosen) == {"q": "q", "format": "json", "time_range": time_range}
     assert notes("q", chosen) == ()
@@ -106,7 +106,7 @@ def test_parameters_time_range_is_a_parameter(time_range: str) -> None:
     ],
 )
 def test_parameters_topic_is_a_category(topic: str, extra: dict[str, str], said: tuple[str, ...]) -> None:
-    """§5: news is `categories=news`, finance a note."""
+    """contract: SearXNG: news is `categories=news`, finance a note."""
     chosen = Filter(topic=topic)
     assert parameters("q", chosen) == {"q": "q", "format": "json"} | extra
     assert notes("q", chosen) == said
@@ -121,25 +121,25 @@ def test_parameters_topic_is_a_category(topic: str, extra: dict[str, str], said:
     ],
 )
 def test_parameters_dates_are_left_out_with_one_note(chosen: Filter) -> None:
-    """§5: dates are ignored, and said to be."""
+    """contract: SearXNG: dates are ignored, and said to be."""
     assert parameters("q", chosen) == {"q": "q", "format": "json"}
     assert notes("q", chosen) == ("searxng: start_date/end_date not applied",)
 
 
 def test_parameters_exact_match_sends_the_query_as_it_is() -> None:
-    """§5: the agent's quotes stay, and are not doubled; no note is due."""
+    """contract: SearXNG: the agent's quotes stay, and are not doubled; no note is due."""
     assert parameters(QUERY, Filter(exact_match=True))["q"] == QUERY
     assert notes(QUERY, Filter(exact_match=True)) == ()
 
 
 def test_parameters_min_score_is_a_note() -> None:
-    """§5, R2: `min_score` is Tavily's; here it is noted and hits stay."""
+    """R2: `min_score` is Tavily's; here it is noted and hits stay."""
     assert parameters("q", Filter(min_score=0.5)) == {"q": "q", "format": "json"}
     assert notes("q", Filter(min_score=0.5)) == ("searxng: min_score not applied",)
 
 
 def test_parameters_any_filter_no_bang_no_other_parameter() -> None:
-    """§5: filters change query text and parameters only as listed, and never by a bang."""
+    """contract: SearXNG: filters change query text and parameters only as listed, and never by a bang."""
     for chosen in FILTERS:
         built = parameters(QUERY, chosen)
         assert set(built) <= {"q", "format", "time_range", "categories"}
@@ -151,7 +151,7 @@ def test_parameters_any_filter_no_bang_no_other_parameter() -> None:
 
 
 def test_notes_any_filter_are_unique_and_exactly_those_due() -> None:
-    """§5: the whole table of notes, for every combination."""
+    """contract: SearXNG: the whole table of notes, for every combination."""
     for chosen in FILTERS:
         due = {
             "searxng: include_domains_mode=prefer not applied": chosen.prefers,
@@ -194,7 +194,7 @@ def test_notes_any_filter_are_unique_and_exactly_those_due() -> None:
     ],
 )
 def test_notes_query_is_a_command_to_searxng_it_is_said_and_sent_as_it_is(query: str, is_syntax: bool) -> None:
-    """B102: (contract §5) a token outside quotes that starts with `!`, `:` or `<` and a digit; never rewritten."""
+    """contract: Notes: a token outside quotes that starts with `!`, `:` or `<` and a digit; never rewritten."""
     assert notes(query, Filter()) == (("searxng: query holds search syntax",) if is_syntax else ())
     assert parameters(query, Filter())["q"] == query
 
@@ -202,7 +202,7 @@ def test_notes_query_is_a_command_to_searxng_it_is_said_and_sent_as_it_is(query:
 @responses.activate
 @pytest.mark.parametrize("base", ["http://searx.example", "http://searx.example/", "https://searx.example:8080/sub//"])
 def test_search_whole_request_is_one_get_below_the_base(base: str) -> None:
-    """contract §2: requests go to `{url}/search`."""
+    """contract: SearXNG: requests go to `{url}/search`."""
     matcher = responses.matchers.query_param_matcher(
         {"q": f"site:a.example {QUERY}", "format": "json", "time_range": "month", "categories": "news"}
     )
@@ -219,7 +219,7 @@ def test_search_whole_request_is_one_get_below_the_base(base: str) -> None:
 
 
 def test_parse_rows_of_both_families_order_is_the_lists() -> None:
-    """vendors.md §2.4: typed and legacy rows; rank by position, not by score."""
+    """contract: SearXNG: typed and legacy rows; rank by position, not by score."""
     legacy = {"url": "https://b.example/", "title": "B", "content": "Legacy.", "score": 7.05}
     out = parse(body(row(), legacy, row("https://c.example/", score=0.3), number_of_results=0))
     assert [hit.url for hit in out.hits] == ["https://docs.example/a", "https://b.example/", "https://c.example/"]
@@ -228,7 +228,7 @@ def test_parse_rows_of_both_families_order_is_the_lists() -> None:
 
 
 def test_parse_only_the_field_in_use_is_there_it_is_enough() -> None:
-    """B122: every field but `results` may be missing, and others may come."""
+    """contract: HTTP calls: every field but `results` may be missing, and others may come."""
     out = parse({"results": [{"url": "https://a.example/"}], "new_field": {"x": [1]}})
     assert [(hit.title, hit.snippet, hit.score, hit.published_date) for hit in shown(out)] == [
         ("a.example", "", 0.0, "")
@@ -256,7 +256,7 @@ def test_parse_only_the_field_in_use_is_there_it_is_enough() -> None:
     ],
 )
 def test_parse_row_has_no_usable_url_it_alone_is_dropped(url: Any) -> None:
-    """B012: (B018, contract §6) key/value rows, magnet links and worse go; the row beside them stays."""
+    """contract: HTTP calls: key/value rows, magnet links and worse go; the row beside them stays."""
     out = parse(body(row(url), row("https://good.example/")))
     assert [hit.url for hit in out.hits] == ["https://good.example/"]
     assert out.found == 1
@@ -264,20 +264,20 @@ def test_parse_row_has_no_usable_url_it_alone_is_dropped(url: Any) -> None:
 
 @pytest.mark.parametrize("junk", [None, 7, "text", [], [row()]])
 def test_parse_row_is_no_object_it_alone_is_dropped(junk: Any) -> None:
-    """contract §6: one bad hit never costs another."""
+    """contract: HTTP calls: one bad hit never costs another."""
     assert [hit.url for hit in parse(body(junk, row(), junk)).hits] == ["https://docs.example/a"]
 
 
 @pytest.mark.parametrize("value", [None, "", 0, [], {}, False, ["x"], {"a": 1}])
 def test_parse_text_is_of_a_wrong_type_it_is_absent(value: Any) -> None:
-    """contract §6: wrong types are absent; the title falls back to the host."""
+    """contract: HTTP calls: wrong types are absent; the title falls back to the host."""
     out = parse(body(row(title=value, content=value, score=value, publishedDate=value, engines=value)))
     assert [(hit.title, hit.snippet, hit.published_date) for hit in shown(out)] == [("docs.example", "", "")]
 
 
 @pytest.mark.parametrize("score", [None, "3", True, float("nan"), float("inf"), 10**400, [1], -1.5, 0])
 def test_parse_score_is_odd_it_is_a_finite_number(score: Any) -> None:
-    """contract §6: each hit's score is a finite number."""
+    """contract: HTTP calls: each hit's score is a finite number."""
     (hit,) = parse(body(row(score=score))).hits
     assert hit.content.score == (score if score in (-1.5, 0) and score is not None else 0.0)
     assert isinstance(hit.content.score, float)
@@ -288,12 +288,12 @@ def test_parse_score_is_odd_it_is_a_finite_number(score: Any) -> None:
     ["2026-09-28T07:30:00", "2026-09-28T06:05:11+00:00", "2026-09-27T21:14:03.512344", "3 days ago"],
 )
 def test_parse_date_is_given_it_is_passed_on(date: str) -> None:
-    """B057: (§3) as the vendor sent it."""
+    """contract: Search answer: as the vendor sent it."""
     assert [hit.published_date for hit in shown(parse(body(row(publishedDate=date))))] == [date]
 
 
 def test_parse_date_is_missing_none_is_invented() -> None:
-    """B058: (B056) null, empty, absent, or a `pubdate` alone are no date."""
+    """contract: Search answer: null, empty, absent, or a `pubdate` alone are no date."""
     undated = row(pubdate="2026-09-28 07:30:00")
     del undated["publishedDate"]
     out = parse(
@@ -303,13 +303,13 @@ def test_parse_date_is_missing_none_is_invented() -> None:
 
 
 def test_parse_date_holds_half_a_surrogate_answer_can_be_sent() -> None:
-    """contract §6: lone surrogates are dropped."""
+    """contract: Search answer: lone surrogates are dropped."""
     (hit,) = shown(parse(body(row(publishedDate="2026\ud800-09-01"))))
     assert hit.published_date == "2026-09-01"
 
 
 def test_parse_markup_and_entities_become_plain_text() -> None:
-    """vendors.md §4 (20): tags and entities out, white space folded, a bare `<` kept; the URL stays byte for byte."""
+    """contract: Texts: tags and entities out, white space folded, a bare `<` kept; the URL stays byte for byte."""
     out = parse(
         body(
             row(
@@ -326,7 +326,9 @@ def test_parse_markup_and_entities_become_plain_text() -> None:
 
 
 def test_parse_host_is_unicode_url_is_shown_as_sent() -> None:
-    """B032: SearXNG decodes hosts that begin with xn--; both spellings are one host to the filter."""
+    """contract: Domain filter: SearXNG decodes hosts that begin with xn--;
+    both spellings are one host to the filter.
+    """
     unicode, punycode = parse(body(row("https://b\u00fccher.example/p"), row("https://xn--bcher-kva.example/q"))).hits
     assert unicode.url == "https://b\u00fccher.example/p"
     assert unicode.address.host == punycode.address.host == "xn--bcher-kva.example"
@@ -342,7 +344,7 @@ def test_parse_host_is_unicode_url_is_shown_as_sent() -> None:
     ],
 )
 def test_parse_engines_were_silent_hits_came_it_is_a_note(unresponsive: Any, said: tuple[str, ...]) -> None:
-    """contract §5: counted after the other notes; hits are kept (R1)."""
+    """contract: Notes: counted after the other notes; hits are kept (R1)."""
     out = parse(body(row(), unresponsive=unresponsive), ("searxng: min_score not applied",))
     assert out.notes == ("searxng: min_score not applied", *said)
     assert (len(out.hits), out.warn) == (1, "")
@@ -350,7 +352,7 @@ def test_parse_engines_were_silent_hits_came_it_is_a_note(unresponsive: Any, sai
 
 @pytest.mark.parametrize("rows", [[], [row(None)], ["junk"]])
 def test_parse_engines_were_silent_no_usable_hit_is_a_failure(rows: list[Any]) -> None:
-    """B123: (B089, contract §5) blocked engines must not look like "nothing found"."""
+    """contract: SearXNG: blocked engines must not look like "nothing found"."""
     with pytest.raises(SourceError) as raised:
         parse(body(*rows, unresponsive=[["one", "CAPTCHA"]]))
     assert (raised.value.reason, raised.value.counts, raised.value.sent) == ("no engine answered", False, True)
@@ -358,7 +360,7 @@ def test_parse_engines_were_silent_no_usable_hit_is_a_failure(rows: list[Any]) -
 
 @pytest.mark.parametrize("unresponsive", [None, "one", 3, {"one": "x"}, False])
 def test_parse_list_of_silent_engines_is_of_a_wrong_type_it_is_absent(unresponsive: Any) -> None:
-    """contract §6: wrong types are absent."""
+    """contract: HTTP calls: wrong types are absent."""
     out = parse(body() | {"unresponsive_engines": unresponsive})
     assert (list(out.hits), out.notes) == ([], ())
 
@@ -373,13 +375,15 @@ def test_parse_list_of_silent_engines_is_of_a_wrong_type_it_is_absent(unresponsi
     ],
 )
 def test_parse_nothing_was_found_is_a_success(more: dict[str, Any]) -> None:
-    """contract §4: the instance's own answer, or a time range that left no engine, is zero hits and no failure."""
+    """contract: Search answer: the instance's own answer, or a time range that left no engine,
+    is zero hits and no failure.
+    """
     out = parse(body(**more))
     assert (list(out.hits), out.found, out.warn, out.asked) == ([], 0, "", True)
 
 
 @pytest.mark.parametrize("answer", [{}, {"results": None}, {"results": {}}, {"results": "x"}, {"error": "x"}])
 def test_parse_result_list_is_missing_bad_response(answer: Any) -> None:
-    """contract §6: a 200 that lacks its result list is `bad response`."""
+    """contract: HTTP calls: a 200 that lacks its result list is `bad response`."""
     with pytest.raises(SourceError, match=r"^bad response$"):
         parse(answer)

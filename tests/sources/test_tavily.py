@@ -1,4 +1,4 @@
-"""Tavily's request and answer (§4, contract §5 and §6, vendors.md §1)."""
+"""Tavily's request and answer (contract: Tavily, Notes, HTTP calls)."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ def asked(query: str, chosen: Filter = NONE, answer: Any = None, k: int = 8) -> 
 
 
 def test_request_without_filters_holds_the_fixed_fields() -> None:
-    """§4: basic search, no automatic parameters, no answer, no raw content, no images; 20 results (contract §6)."""
+    """contract: Tavily: basic search, no automatic parameters, no answer, no raw content, no images; 20 results."""
     assert request_body("cats", Filter()) == {"query": "cats", **FIXED}
 
 
 def test_request_any_filter_fixed_fields_stay_and_no_other_is_there() -> None:
-    """X12: what costs more is never asked for, and no field of another name is ever sent."""
+    """contract: Tavily: what costs more is never asked for, and no field of another name is ever sent."""
     assert len(FILTERS) > 500
     filters = {
         "include_domains",
@@ -94,7 +94,7 @@ def test_request_any_filter_fixed_fields_stay_and_no_other_is_there() -> None:
 
 
 def test_request_any_filter_time_range_and_dates_are_never_both_sent() -> None:
-    """B052: (X12) time_range or dates, as they were set."""
+    """contract: Dates and topics, Tavily: time_range or dates, as they were set."""
     for chosen in FILTERS:
         sent = request_body(QUERY, chosen)
         assert sent.get("time_range") == chosen.time_range
@@ -104,7 +104,7 @@ def test_request_any_filter_time_range_and_dates_are_never_both_sent() -> None:
 
 
 def test_request_any_filter_domains_are_sent_with_a_mode_or_not_at_all() -> None:
-    """B036: (§4, B044) the mode goes with a list only, `restrict` explicitly; dotless entries stay out."""
+    """contract: Tavily: the mode goes with a list only, `restrict` explicitly; dotless entries stay out."""
     for chosen in FILTERS:
         sent = request_body(QUERY, chosen)
         include = [domain for domain in chosen.include_domains if domain not in ("gov", "edu")]
@@ -115,7 +115,9 @@ def test_request_any_filter_domains_are_sent_with_a_mode_or_not_at_all() -> None
 
 
 def test_request_any_filter_topic_exact_match_and_date_field_only_when_due() -> None:
-    """§4: topic when not general; exact_match when set; include_published_date with news and with any time filter."""
+    """contract: Tavily: topic when not general; exact_match when set; include_published_date with news and with any
+    time filter.
+    """
     for chosen in FILTERS:
         sent = request_body(QUERY, chosen)
         assert sent.get("topic") == (None if chosen.topic == "general" else chosen.topic)
@@ -125,7 +127,7 @@ def test_request_any_filter_topic_exact_match_and_date_field_only_when_due() -> 
 
 
 def test_search_both_lists_are_set_both_are_sent() -> None:
-    """B044: filters reach Tavily's body, as arrays; one that is not set is absent."""
+    """contract: Tavily: filters reach Tavily's body, as arrays; one that is not set is absent."""
     both = Filter(include_domains=("a.example",), exclude_domains=("x.a.example",))
     ((_, _, sent),) = asked("q", both)[1]
     lists = {"include_domains": ["a.example"], "include_domains_mode": "restrict", "exclude_domains": ["x.a.example"]}
@@ -135,14 +137,14 @@ def test_search_both_lists_are_set_both_are_sent() -> None:
 
 
 def test_notes_any_filter_only_of_dotless_include_domains() -> None:
-    """contract §5: an entry left out of the include list is said; one of the exclude list loses nothing."""
+    """contract: Notes: an entry left out of the include list is said; one of the exclude list loses nothing."""
     for chosen in FILTERS:
         said = ("tavily: include_domains without a dot not sent",)
         assert notes(chosen) == (said if {"gov", "edu"} & set(chosen.include_domains) else ())
 
 
 def test_search_is_one_post_to_the_configured_url() -> None:
-    """§4: the configured URL only, whatever `k` is; no other path."""
+    """contract: Tavily: the configured URL only, whatever `k` is; no other path."""
     for k in (1, 8, 50):
         out, calls = asked(QUERY, Filter(exact_match=True, topic="news"), k=k)
         fields = {"query": QUERY, "topic": "news", "exact_match": True, "include_published_date": True}
@@ -152,13 +154,13 @@ def test_search_is_one_post_to_the_configured_url() -> None:
 
 @pytest.mark.parametrize("rerank", [True, False])
 def test_settings_are_the_configured_ones(rerank: bool) -> None:
-    """contract §2: timeout and `SIFT_TAVILY_RERANK` are the source's own."""
+    """contract: Settings: timeout and `SIFT_TAVILY_RERANK` are the source's own."""
     made = Tavily.from_config(SourceConfig("tavily", URL, "key", timeout=2.5, rerank=rerank), 1)
     assert (made.name, made.timeout, made.reranked) == ("tavily", 2.5, rerank)
 
 
 def test_search_query_is_long_it_is_cut_with_a_note() -> None:
-    """contract §5: Tavily refuses over 400 characters; words it does not count."""
+    """contract: Texts: Tavily refuses over 400 characters; words it does not count."""
     out, calls = asked("word " * 90 + "w", Filter(include_domains=("gov",)))
     assert calls[0][2]["query"] == "word " * 79 + "word"
     assert out.notes == ("tavily: include_domains without a dot not sent", "tavily: query cut to 400 characters")
@@ -168,7 +170,7 @@ def test_search_query_is_long_it_is_cut_with_a_note() -> None:
 
 
 def test_search_query_is_long_and_exact_it_is_not_asked() -> None:
-    """contract §5: with exact_match nothing is cut; the source is not asked, and says so."""
+    """contract: Texts: with exact_match nothing is cut; the source is not asked, and says so."""
     out, calls = asked('"a b" ' + "x" * 400, Filter(exact_match=True))
     assert calls == []
     assert out == SourceOut(notes=("tavily: query too long, not asked",), asked=False)
@@ -178,7 +180,7 @@ def test_search_query_is_long_and_exact_it_is_not_asked() -> None:
 
 
 def test_parse_answer_and_extras_are_there_only_hits_come_out() -> None:
-    """§4, §11: the inbound answer is dropped, with everything else that was not asked for."""
+    """contract: Tavily: the inbound answer is dropped, with everything else that was not asked for."""
     out = parse(
         body(
             row(raw_content="RAW", favicon="x", id="1", images=["y"]),
@@ -196,7 +198,7 @@ def test_parse_answer_and_extras_are_there_only_hits_come_out() -> None:
 
 @pytest.mark.parametrize("images", [None, [], "x", {}])
 def test_parse_fields_nobody_reads_are_odd_nothing_happens(images: Any) -> None:
-    """vendors.md §4 (12): null is no list, and does no harm."""
+    """contract: Tavily: null is no list, and does no harm."""
     assert parse(body(images=images, response_time="1.67")) == SourceOut()
 
 
@@ -212,13 +214,13 @@ def test_parse_fields_nobody_reads_are_odd_nothing_happens(images: Any) -> None:
     ],
 )
 def test_parse_date_is_given_it_is_passed_on(date: str) -> None:
-    """B057: (§3) as the vendor sent it, never re-formatted."""
+    """contract: Search answer: as the vendor sent it, never re-formatted."""
     assert [hit.published_date for hit in shown(parse(body(row(published_date=date))))] == [date]
 
 
 @pytest.mark.parametrize("date", [None, "", 0, 1790000000, {}, [], True, ["2026-09-01"]])
 def test_parse_date_is_missing_none_is_invented(date: Any) -> None:
-    """B056: (§11) without a date there is no key in the answer."""
+    """contract: Tavily: without a date there is no key in the answer."""
     out = parse(body(row(published_date=date), row("https://b.example/")))
     assert [hit.published_date for hit in shown(out)] == ["", ""]
     assert not [hit for hit in shown(out) if "published_date" in hit.as_dict()]
@@ -226,20 +228,20 @@ def test_parse_date_is_missing_none_is_invented(date: Any) -> None:
 
 @pytest.mark.parametrize("value", [None, "", 0, [], ["part one", "part two"], {"a": 1}, False])
 def test_parse_text_is_of_a_wrong_type_it_is_absent(value: Any) -> None:
-    """contract §6, vendors.md §4 (5): nulls and junk where a string is promised; the title falls back to the host."""
+    """contract: HTTP calls, Tavily: nulls and junk where a string is promised; the title falls back to the host."""
     out = parse(body(row(title=value, content=value)))
     assert [(hit.title, hit.snippet) for hit in shown(out)] == [("docs.example", "")]
 
 
 def test_parse_content_is_markdown_chunks_it_is_one_line() -> None:
-    """vendors.md §1.2: chunks joined by ` [...] `, with headings and line ends."""
+    """contract: Tavily: chunks joined by ` [...] `, with headings and line ends."""
     out = parse(body(row(content="# Head\n\nFirst chunk. [...] Second\tchunk &amp; more.")))
     assert [hit.snippet for hit in shown(out)] == ["# Head First chunk. [...] Second chunk & more."]
 
 
 @pytest.mark.parametrize("junk", [None, 7, "text", [], row(None), row(), row("ftp://a.example/"), row(["x"]), {}])
 def test_parse_row_is_junk_it_alone_is_dropped(junk: Any) -> None:
-    """B010: (B018, contract §6) one bad hit never costs another."""
+    """contract: HTTP calls: one bad hit never costs another."""
     if isinstance(junk, dict) and junk.get("url") == "https://docs.example/a":
         junk = {"title": "No url", "content": "x", "score": 0.9}
     out = parse(body(junk, row("https://good.example/"), junk))
@@ -269,7 +271,7 @@ def test_parse_row_is_junk_it_alone_is_dropped(junk: Any) -> None:
     ],
 )
 def test_parse_min_score_is_set_lower_and_unscored_hits_go(score: Any, shown_score: float, is_kept: bool) -> None:
-    """B067: (R2, contract §6) on Tavily's own score; no finite number = none; `found` counts before."""
+    """R2: on Tavily's own score; no finite number = none; `found` counts before."""
     rows = body(row(score=score))
     assert [hit.content.score for hit in parse(rows).hits] == [shown_score]
     cut = parse(rows, 0.5)
@@ -279,7 +281,7 @@ def test_parse_min_score_is_set_lower_and_unscored_hits_go(score: Any, shown_sco
 
 
 def test_parse_score_is_missing_it_is_as_none() -> None:
-    """contract §6: a score that is not there."""
+    """contract: Tavily: a score that is not there."""
     bare = row()
     del bare["score"]
     assert [hit.content.score for hit in parse(body(bare)).hits] == [0.0]
@@ -287,7 +289,7 @@ def test_parse_score_is_missing_it_is_as_none() -> None:
 
 
 def test_search_min_score_is_set_it_is_applied_here() -> None:
-    """B065: 0.49 goes, 0.5 and 0.9 stay, before any merge."""
+    """contract: Tavily: 0.49 goes, 0.5 and 0.9 stay, before any merge."""
     rows = [row("https://a.example/", score=0.49), row("https://b.example/", score=0.5), row(score=0.9)]
     out, _ = asked("q", Filter(min_score=0.5), body(*rows))
     assert [hit.content.score for hit in out.hits] == [0.5, 0.9]
@@ -314,13 +316,13 @@ def test_search_min_score_is_set_it_is_applied_here() -> None:
     ],
 )
 def test_parse_usage_counts_credits(usage: Any, credits: int) -> None:
-    """contract §8: no integer of 1 or more counts as 1; and no number is too large for the ledger."""
+    """contract: Credits: no integer of 1 or more counts as 1; and no number is too large for the ledger."""
     booked = parse(body(usage=usage)).credits
     assert (booked, type(booked)) == (credits, int)
 
 
 def test_parse_usage_is_absent_it_is_one_credit() -> None:
-    """§4: the count falls back to 1."""
+    """contract: Tavily: the count falls back to 1."""
     assert parse(body()).credits == 1
 
 
@@ -336,12 +338,12 @@ def test_parse_usage_is_absent_it_is_one_credit() -> None:
     ],
 )
 def test_parse_result_list_is_missing_bad_response(answer: Any) -> None:
-    """contract §6: an error body with status 200 is no empty success."""
+    """contract: HTTP calls: an error body with status 200 is no empty success."""
     with pytest.raises(SourceError, match=r"^bad response$") as raised:
         parse(answer)
     assert raised.value.sent
 
 
 def test_parse_host_is_off_the_list_hit_stays_here() -> None:
-    """B020: (§6.3) the source filters no domains; that is done after the merge, for every source."""
+    """contract: Domain filter: the source filters no domains; that is done after the merge, for every source."""
     assert len(parse(body(row("https://other.test/x"))).hits) == 1

@@ -1,4 +1,4 @@
-"""The daily cap on disk (§6.1, contract §8, kind j of the field cases)."""
+"""The daily cap on disk (contract: Credits)."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def take(ledger: SqliteLedger, times: int = 1) -> int:
 
 
 def test_reserve_up_to_the_cap_and_no_further(make: Any) -> None:
-    """contract §8: one credit a call, none beyond the cap; the numbers agree all the way."""
+    """contract: Credits: one credit a call, none beyond the cap; the numbers agree all the way."""
     ledger = make(3)
     assert (ledger.spent("tavily"), ledger.left("tavily")) == (0, 3)
     for spent in (1, 2, 3):
@@ -89,7 +89,7 @@ def test_reserve_up_to_the_cap_and_no_further(make: Any) -> None:
 
 
 def test_source_has_no_cap_it_is_free(make: Any, path: Path) -> None:
-    """contract §8: sources without a cap never touch the file."""
+    """contract: Credits: sources without a cap never touch the file."""
     ledger = make(0)
     assert ledger.left("searxng") is None
     assert ledger.reserve("searxng", deadline=later()) == ""
@@ -98,7 +98,7 @@ def test_source_has_no_cap_it_is_free(make: Any, path: Path) -> None:
 
 
 def test_cap_is_zero_never_call(make: Any, path: Path) -> None:
-    """contract §2: `0` = never call, without a look at the file."""
+    """contract: Credits: `0` = never call, without a look at the file."""
     ledger = make(0)
     assert ledger.left("tavily") == 0
     assert ledger.reserve("tavily", deadline=later()) is None
@@ -106,7 +106,7 @@ def test_cap_is_zero_never_call(make: Any, path: Path) -> None:
 
 
 def test_sources_have_caps_each_its_own(path: Path, clock: Clock) -> None:
-    """contract §8: the count is per source."""
+    """contract: Credits: the count is per source."""
     ledger = SqliteLedger(path, {"tavily": 1, "exa": 2}, clock)
     assert ledger.reserve("tavily", deadline=later())
     assert ledger.reserve("tavily", deadline=later()) is None
@@ -117,7 +117,7 @@ def test_sources_have_caps_each_its_own(path: Path, clock: Clock) -> None:
 
 @pytest.mark.parametrize(("credits", "spent"), [(1, 1), (0, 0), (2, 2), (7, 7)])
 def test_settle_books_what_the_call_cost(make: Any, credits: int, spent: int) -> None:
-    """contract §8: settled to `usage.credits`; a call that never left gives its credit back."""
+    """contract: Credits: settled to `usage.credits`; a call that never left gives its credit back."""
     ledger = make(5)
     day = ledger.reserve("tavily", deadline=later())
     ledger.settle("tavily", day, credits)
@@ -126,7 +126,7 @@ def test_settle_books_what_the_call_cost(make: Any, credits: int, spent: int) ->
 
 
 def test_call_cost_more_than_was_left_next_call_is_refused(make: Any) -> None:
-    """contract §8: a price beyond the cap is booked in full, and nothing is called after it."""
+    """contract: Credits: a price beyond the cap is booked in full, and nothing is called after it."""
     ledger = make(5)
     day = ledger.reserve("tavily", deadline=later())
     ledger.settle("tavily", day, 9)
@@ -135,14 +135,14 @@ def test_call_cost_more_than_was_left_next_call_is_refused(make: Any) -> None:
 
 
 def test_call_is_not_settled_it_keeps_its_credit(make: Any) -> None:
-    """B161: a call that failed after it was sent counts, however often that happens."""
+    """contract: Credits: a call that failed after it was sent counts, however often that happens."""
     ledger = make(5)
     assert take(ledger, 8) == 5
     assert make(5).left("tavily") == 0
 
 
 def test_credit_given_back_can_be_taken_again(make: Any) -> None:
-    """contract §8: a refused connection costs nothing, so a vendor that is down does not use the budget up."""
+    """contract: Credits: a refused connection costs nothing, so a vendor that is down does not use the budget up."""
     ledger = make(2)
     for _ in range(10):
         ledger.settle("tavily", ledger.reserve("tavily", deadline=later()), 0)
@@ -150,7 +150,7 @@ def test_credit_given_back_can_be_taken_again(make: Any) -> None:
 
 
 def test_restart_count_goes_on(make: Any) -> None:
-    """B166: 4 of 5 used, restart, 3 asked for: one is given."""
+    """contract: Credits: 4 of 5 used, restart, 3 asked for: one is given."""
     first = make(5)
     assert take(first, 4) == 4
     first._close()
@@ -158,14 +158,14 @@ def test_restart_count_goes_on(make: Any) -> None:
 
 
 def test_cap_is_changed_spent_credits_stay(make: Any) -> None:
-    """contract §8: another cap is another limit, not another count."""
+    """contract: Credits: another cap is another limit, not another count."""
     assert take(make(3), 3) == 3
     assert make(5).left("tavily") == 2
     assert make(2).left("tavily") == 0
 
 
 def test_another_process_takes_the_rest_it_shows_with_the_next_credit(make: Any) -> None:
-    """contract §8: what is left is known without the file while some is; only the taking itself decides."""
+    """contract: Credits: what is left is known without the file while some is; only the taking itself decides."""
     mine, other = make(3), make(3)
     assert mine.left("tavily") == 3
     assert take(other, 3) == 3
@@ -175,7 +175,7 @@ def test_another_process_takes_the_rest_it_shows_with_the_next_credit(make: Any)
 
 
 def test_credit_comes_back_from_another_process_it_is_seen(make: Any) -> None:
-    """contract §8: a source that looks spent is looked at again each time."""
+    """contract: Credits: a source that looks spent is looked at again each time."""
     mine, other = make(1), make(1)
     day = other.reserve("tavily", deadline=later())
     assert mine.left("tavily") == 0
@@ -187,7 +187,7 @@ def test_credit_comes_back_from_another_process_it_is_seen(make: Any) -> None:
 
 
 def test_new_day_fresh_count(make: Any, clock: Clock) -> None:
-    """B164: the day ends at midnight UTC, over a leap day and the year's end too."""
+    """contract: Credits: the day ends at midnight UTC, over a leap day and the year's end too."""
     ledger = make(2)
     for now, day in (
         ("2027-12-31T23:59:59", "2027-12-31"),
@@ -203,7 +203,7 @@ def test_new_day_fresh_count(make: Any, clock: Clock) -> None:
 
 
 def test_clock_steps_back_no_new_budget(make: Any, clock: Clock) -> None:
-    """B164: a day that was counted stays counted when the clock goes back before it."""
+    """contract: Credits: a day that was counted stays counted when the clock goes back before it."""
     ledger = make(3)
     assert take(ledger, 2) == 2
     clock.set("2026-09-28T23:00:00")
@@ -225,7 +225,7 @@ def test_clock_steps_back_no_new_budget(make: Any, clock: Clock) -> None:
     ],
 )
 def test_budget_ends_at_the_next_midnight_utc(make: Any, clock: Clock, now: str, end: str) -> None:
-    """B164: the moment that is told is the one at which a fresh count begins."""
+    """contract: Credits: the moment that is told is the one at which a fresh count begins."""
     clock.set(now)
     ledger = make(2)
     assert ledger.resets_at() == end
@@ -235,7 +235,7 @@ def test_budget_ends_at_the_next_midnight_utc(make: Any, clock: Clock, now: str,
 
 
 def test_call_runs_over_midnight_it_is_settled_on_its_own_day(make: Any, clock: Clock) -> None:
-    """contract §8: a credit belongs to the day it was taken on."""
+    """contract: Credits: a credit belongs to the day it was taken on."""
     clock.set("2026-09-29T23:59:59")
     ledger = make(3)
     day = ledger.reserve("tavily", deadline=later())
@@ -248,7 +248,7 @@ def test_call_runs_over_midnight_it_is_settled_on_its_own_day(make: Any, clock: 
 
 
 def test_credit_is_given_back_twice_count_is_not_below_zero(make: Any) -> None:
-    """contract §8: no mistake makes a budget larger than the cap."""
+    """contract: Credits: no mistake makes a budget larger than the cap."""
     ledger = make(2)
     day = ledger.reserve("tavily", deadline=later())
     for _ in range(3):
@@ -258,7 +258,7 @@ def test_credit_is_given_back_twice_count_is_not_below_zero(make: Any) -> None:
 
 @pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York", "UTC", "XXX-14", "XXX+12"])
 def test_time_zone_of_the_host_day_is_utc(make: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
-    """B162: the same day on every host, at 23:30 and at 00:30 UTC."""
+    """contract: Credits: the same day on every host, at 23:30 and at 00:30 UTC."""
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
@@ -315,7 +315,7 @@ def run(code: str, path: Path, cap: int = 5) -> subprocess.Popen[str]:
 
 
 def test_threads_ask_at_once_cap_is_exact(make: Any) -> None:
-    """B158: cap 5, 40 requests at once: 5."""
+    """contract: Credits: cap 5, 40 requests at once: 5."""
     ledger, start, taken = make(5), threading.Barrier(40), list[bool]()
 
     def ask() -> None:
@@ -332,7 +332,7 @@ def test_threads_ask_at_once_cap_is_exact(make: Any) -> None:
 
 @pytest.mark.parametrize("exists", [False, True])
 def test_processes_and_threads_ask_at_once_cap_is_exact(make: Any, path: Path, exists: bool) -> None:
-    """B165: 2 processes of 16 threads ask for 800 of 300, on a new file and on one in use."""
+    """contract: Credits: 2 processes of 16 threads ask for 800 of 300, on a new file and on one in use."""
     before = take(make(300), 7) if exists else 0
     workers = [run(TAKE_IN_THREADS, path, 300) for _ in range(2)]
     for worker in workers:
@@ -346,7 +346,7 @@ def test_processes_and_threads_ask_at_once_cap_is_exact(make: Any, path: Path, e
 
 
 def test_process_is_killed_in_mid_burst_cap_holds_over_all_lives(make: Any, path: Path) -> None:
-    """contract §8: kill -9 twice; what was taken stays taken, and all lives together take the cap and no more."""
+    """contract: Credits: kill -9 twice; what was taken stays taken, and all lives together take the cap and no more."""
     cap, seen = 200, 0
     for lines in (40, 60):
         with run(TAKE_ALOUD, path, cap) as life:
@@ -394,7 +394,7 @@ print(take(9))
 
 
 def test_process_forks_child_opens_its_own_connection(path: Path) -> None:
-    """contract §8: a connection that was used before a fork is not used, nor closed, by the child."""
+    """contract: Credits: a connection that was used before a fork is not used, nor closed, by the child."""
     with run(FORK, path, 5) as parent:
         assert parent.communicate(timeout=60)[0] == "2\n"
     assert parent.returncode == 0
@@ -416,19 +416,19 @@ def refused(ledger: SqliteLedger) -> None:
 
 
 def test_directory_cannot_be_made_ledger_error(tmp_path: Path) -> None:
-    """contract §8: never called unmetered."""
+    """contract: Credits: never called unmetered."""
     (tmp_path / "file").write_text("")
     refused(SqliteLedger(tmp_path / "file" / "state" / "ledger.sqlite3", {"tavily": 5}))
 
 
 def test_file_is_a_directory_ledger_error(path: Path) -> None:
-    """contract §8: nor when something else is in its place."""
+    """contract: Credits: nor when something else is in its place."""
     path.mkdir(parents=True)
     refused(SqliteLedger(path, {"tavily": 5}))
 
 
 def test_file_is_read_only_ledger_error_but_the_count_is_known(make: Any, path: Path) -> None:
-    """contract §8: a ledger that cannot be written gives no credit."""
+    """contract: Credits: a ledger that cannot be written gives no credit."""
     assert take(make(5), 2) == 2
     ledger = make(5)
     assert ledger.left("tavily") == 3
@@ -448,7 +448,7 @@ GARBAGE = {
 
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE.keys())
 def test_file_is_corrupt_ledger_error_and_it_stays_as_it_is(path: Path, content: bytes) -> None:
-    """contract §8: an unreadable file is never replaced: a fresh one would be a fresh budget."""
+    """contract: Credits: an unreadable file is never replaced: a fresh one would be a fresh budget."""
     path.parent.mkdir()
     path.write_bytes(content)
     ledger = SqliteLedger(path, {"tavily": 5})
@@ -458,7 +458,7 @@ def test_file_is_corrupt_ledger_error_and_it_stays_as_it_is(path: Path, content:
 
 
 def test_file_is_corrupt_inside_ledger_error_until_it_is_repaired(make: Any, path: Path) -> None:
-    """contract §8: pages that are damaged count as unreadable; a repaired file is read anew without a restart."""
+    """contract: Credits: pages that are damaged count as unreadable; a repaired file is read anew without a restart."""
     ledger = make(5)
     assert take(ledger, 2) == 2
     ledger._close()
@@ -473,7 +473,7 @@ def test_file_is_corrupt_inside_ledger_error_until_it_is_repaired(make: Any, pat
 
 
 def test_table_is_another_one_ledger_error_and_it_stays(path: Path) -> None:
-    """contract §8: a database of something else is not a ledger."""
+    """contract: Credits: a database of something else is not a ledger."""
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE spent (name TEXT)")
@@ -508,7 +508,9 @@ print(tell(lambda: ledger.reserve("tavily", deadline=time.monotonic() + 5)))
 
 @pytest.mark.parametrize(("state", "booked"), [("opened", 4), ("closed", 1)])
 def test_disk_is_full_ledger_error_until_there_is_room(make: Any, path: Path, state: str, booked: int) -> None:
-    """contract §8: what cannot be written is not given; with room again it goes on, and books what had to wait."""
+    """contract: Credits: what cannot be written is not given; with room again it goes on,
+    and books what had to wait.
+    """
     if state == "opened":
         take(make(9), 2)
     with run(FULL, path, 9) as worker:
@@ -542,7 +544,7 @@ def seconds(use: Callable[[], object]) -> float:
 
 
 def test_file_is_locked_waiting_ends_at_the_deadline(make: Any, other: sqlite3.Connection) -> None:
-    """contract §8: waiting for the ledger counts into Tavily's timeout; when it is free again it works."""
+    """contract: Credits: waiting for the ledger counts into Tavily's timeout; when it is free again it works."""
     ledger = make(5)
     assert take(ledger) == 1
     other.execute("BEGIN EXCLUSIVE")
@@ -553,7 +555,7 @@ def test_file_is_locked_waiting_ends_at_the_deadline(make: Any, other: sqlite3.C
 
 
 def test_file_is_locked_before_it_is_opened_waiting_ends_at_the_deadline(make: Any, other: sqlite3.Connection) -> None:
-    """contract §8: the same when the lock meets the first use; a mere look waits next to nothing."""
+    """contract: Credits: the same when the lock meets the first use; a mere look waits next to nothing."""
     other.execute("BEGIN EXCLUSIVE")
     ledger = make(5)
     assert seconds(lambda: ledger.reserve("tavily", deadline=soon())) < 0.8
@@ -564,7 +566,9 @@ def test_file_is_locked_before_it_is_opened_waiting_ends_at_the_deadline(make: A
 
 
 def test_file_is_read_while_it_is_first_opened_credit_is_given(make: Any, other: sqlite3.Connection) -> None:
-    """contract §8: another process at its own first use is waited for, though SQLite itself would give up at once."""
+    """contract: Credits: another process at its own first use is waited for,
+    though SQLite itself would give up at once.
+    """
     other.execute("CREATE TABLE t (x)")
     other.execute("BEGIN IMMEDIATE")
     taken = list[int]()
@@ -579,7 +583,7 @@ def test_file_is_read_while_it_is_first_opened_credit_is_given(make: Any, other:
 
 
 def test_file_is_locked_for_a_moment_credit_is_given(make: Any, other: sqlite3.Connection) -> None:
-    """contract §8: within the timeout a busy ledger is waited for."""
+    """contract: Credits: within the timeout a busy ledger is waited for."""
     ledger, taken = make(5), list[int]()
     assert take(ledger) == 1
     other.execute("BEGIN EXCLUSIVE")
@@ -593,7 +597,7 @@ def test_file_is_locked_for_a_moment_credit_is_given(make: Any, other: sqlite3.C
 
 
 def test_another_thread_waits_each_keeps_its_own_deadline(make: Any, other: sqlite3.Connection) -> None:
-    """contract §8: a thread that waits for another one of its process gives up at its own deadline."""
+    """contract: Credits: a thread that waits for another one of its process gives up at its own deadline."""
     ledger, taken = make(5), list[int]()
     assert take(ledger) == 1
     other.execute("BEGIN EXCLUSIVE")
@@ -610,7 +614,7 @@ def test_another_thread_waits_each_keeps_its_own_deadline(make: Any, other: sqli
 
 
 def test_deadline_has_passed_no_credit_is_lost(make: Any, other: sqlite3.Connection) -> None:
-    """contract §8: a call that comes too late finds the ledger as it was."""
+    """contract: Credits: a call that comes too late finds the ledger as it was."""
     ledger = make(5)
     assert take(ledger) == 1
     other.execute("BEGIN EXCLUSIVE")
@@ -623,7 +627,7 @@ def test_deadline_has_passed_no_credit_is_lost(make: Any, other: sqlite3.Connect
 def test_file_is_locked_at_the_end_price_is_booked_before_the_next_credit(
     make: Any, other: sqlite3.Connection, price: int, spent: int
 ) -> None:
-    """contract §8: a locked file holds no answer up, and the price that it could not take is not forgotten."""
+    """contract: Credits: a locked file holds no answer up, and the price that it could not take is not forgotten."""
     ledger = make(5)
     day = ledger.reserve("tavily", deadline=later())
     other.execute("BEGIN EXCLUSIVE")
@@ -637,7 +641,7 @@ def test_file_is_locked_at_the_end_price_is_booked_before_the_next_credit(
 
 
 def test_settings_of_the_file_survive_a_kill(make: Any, path: Path) -> None:
-    """engineering.md: a write-ahead log, in the state directory only, which is the owner's alone."""
+    """contract: Credits: a write-ahead log, in the state directory only, which is the owner's alone."""
     ledger = make(5)
     take(ledger)
     with closing(sqlite3.connect(path)) as db:

@@ -1,4 +1,4 @@
-"""`POST /v2/search` as Firecrawl's SDKs and Hermes call it (contract §9, firecrawl_v2.md)."""
+"""`POST /v2/search` as Firecrawl's SDKs and Hermes call it (contract: Firecrawl door)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read(payload: Mapping[str, Any]) -> SearchRequest:
 
 
 def web(hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Map hits key by key. One more key can cost a client all: with `markdown` the SDK drops url and title (B193)."""
+    """Map hits key by key. One more key can cost a client all: with `markdown` the SDK drops url and title."""
     return [
         {
             "url": hit["url"],
