@@ -12,7 +12,7 @@ DEMO = "demo sources (Python's documentation; set SIFT_SEARXNG_URL to search the
 
 
 def on_starting(server: Any) -> None:
-    """Say it on stdout, once, in the master, when all settings are known to be good; the log is on stderr."""
+    """Print it on stdout, once, in the master, when all settings are known to be good; the log is on stderr."""
     host, port = server.cfg.address[0]
     print(welcome(settings, host, port), flush=True)
 

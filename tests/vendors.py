@@ -93,7 +93,7 @@ def tavily_body(hits: Iterable[dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 
 class Wire(NamedTuple):
-    """Hold how a vendor answers: its body from hits, and the fields that lead to the list of hits in it."""
+    """Describe how a vendor answers: its body from hits, and the fields that lead to the list of hits in it."""
 
     body: Callable[[Iterable[dict[str, Any]]], dict[str, Any]]
     rows: tuple[str, ...]

@@ -14,7 +14,7 @@ from sift.search.engine import Engine
 
 
 class Credits(NamedTuple):
-    """Hold what a capped source may cost in the current day.
+    """Describe what a capped source may cost in the current day.
 
     used: None when the ledger cannot be read. resets_at: the end of the day, in ISO 8601 with `Z`.
     """

@@ -9,7 +9,7 @@ from sift.demo.index import Index
 
 
 class Request(NamedTuple):
-    """Hold one request; header names in lower case."""
+    """Describe one request; header names in lower case."""
 
     headers: Mapping[str, str]
     parameters: Mapping[str, str]

@@ -19,7 +19,7 @@ MIDNIGHT = "2026-09-30T00:00:00Z"
 
 
 def status(capped: Mapping[str, Credits], *, demo: bool = False) -> Any:
-    """Give the status of a service with the sources a, b and c, of which some are capped."""
+    """Return the status of a service with the sources a, b and c, of which some are capped."""
     services = services_of(engine_of(*(FakeSource(name, SourceOut()) for name in "abc")))
     app = create_app(services=replace(services, credits=lambda: capped, demo=demo))
     return app.test_client().get("/v1/status").get_json()
@@ -48,7 +48,7 @@ def test_status_several_sources_are_capped_each_has_its_credits() -> None:
 
 
 def service(state_dir: Path) -> Config:
-    """Give the settings of a service with two capped sources."""
+    """Return the settings of a service with two capped sources."""
     sources = (
         SourceConfig("searxng", "http://127.0.0.1:1"),
         SourceConfig("brave_llm", "http://127.0.0.1:1/", "k", daily_cap=5),

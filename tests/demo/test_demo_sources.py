@@ -67,7 +67,7 @@ def test_paths_no_two_are_the_same() -> None:
 
 
 def demo_sources(tmp_path: Path) -> tuple[str, ...]:
-    """Give the sources of a service whose demo is on."""
+    """Return the sources of a service whose demo is on."""
     environ = {"SIFT_DEMO": "on", "SIFT_AUTH": "off", "SIFT_STATE_DIR": str(tmp_path)}
     services = build_services(Config.from_env(environ, DECLARED))
     assert services.demo

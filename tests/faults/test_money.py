@@ -31,7 +31,7 @@ UNAVAILABLE = "tavily: daily cap unavailable"
 
 
 def settings(vendors: Vendors, timeout: float = TIMEOUT, **more: str) -> dict[str, str]:
-    """Give the matrix's settings, with no capped source but Tavily."""
+    """Return the matrix's settings, with no capped source but Tavily."""
     others = [each for each in DECLARED if each.daily_cap is not None and each.name != "tavily"]
     return matrix.settings(vendors, timeout, **more) | {name: "" for each in others for name in each.switches}
 

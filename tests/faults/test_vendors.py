@@ -153,7 +153,7 @@ def urls(answer: dict[str, Any]) -> set[str]:
 
 
 def credits_used(service: Service) -> int | None:
-    """Give Tavily's credits of today, as the status tells them."""
+    """Return Tavily's credits of today, as the status tells them."""
     (used,) = [
         each["credits"]["used"] for each in service.get("/v1/status").json()["sources"] if each["name"] == "tavily"
     ]

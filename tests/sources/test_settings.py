@@ -15,7 +15,7 @@ HOME = {"HOME": "/h"}
 
 
 def on(declared: VendorSettings) -> dict[str, str]:
-    """Give what switches a vendor's source on."""
+    """Return what switches a vendor's source on."""
     return {name: "http://h.example/a" if name.endswith("_URL") else "secret-key" for name in declared.switches}
 
 
