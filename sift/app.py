@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from flask import Flask
 
@@ -13,7 +13,7 @@ from sift import demo, log
 from sift.api import errors, guard, health, v1, v2
 from sift.api.services import Credits, Services
 from sift.api.v1.cached import CachedSearch
-from sift.auth.caller import LOCAL, Caller
+from sift.auth.caller import LOCAL
 from sift.auth.identify import KeyFile
 from sift.auth.throttle import Throttle
 from sift.config import Config, SourceConfig
@@ -52,8 +52,11 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     return app
 
 
-def build_services(config: Config) -> Services:
-    """Build every part from the settings. Raises ConfigError."""
+def build_services(config: Config, keys: KeyFile | None = None) -> Services:
+    """Build every part from the settings. Raises ConfigError.
+
+    keys: those that were read already, by this process or the one it was forked from.
+    """
     make = _demo_source if config.demo else build_source
     # A vendor without a stand-in is no demo source: the demo must not query the real one.
     sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
@@ -72,7 +75,7 @@ def build_services(config: Config) -> Services:
     )
     return Services(
         engine=Engine(calls, cache, observer=tally),
-        identify=_identify(config),
+        identify=(keys or open_keys(config.keys_file)).identify if config.auth else lambda _: LOCAL,
         refused=Throttle(config.threads).refused,
         log=log.JsonLog(config.log_level),
         cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
@@ -94,15 +97,14 @@ def _demo_source(settings: SourceConfig, calls: int) -> Source:
     return LazySource(settings.name, settings.timeout, reranked=settings.rerank, make=make)
 
 
-def _identify(config: Config) -> Callable[[str | None], Caller]:
-    if not config.auth:
-        return lambda _: LOCAL
-    keys = KeyFile(config.keys_file)
+def open_keys(path: Path) -> KeyFile:
+    """Return the key file after reading it. Raises ConfigError unless it holds a usable key."""
+    keys = KeyFile(path)
     try:
         keys.check()
     except ConfigError as error:
         raise ConfigError(f"{error}; this command makes a key: {MAKE_A_KEY}") from None
-    return keys.identify
+    return keys
 
 
 def _credits(ledger: SqliteLedger, name: str, cap: int) -> Credits:

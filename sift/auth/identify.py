@@ -65,6 +65,10 @@ class KeyFile:
         if not any(key.is_usable(now) for key in keys):
             raise ConfigError("SIFT_KEYS_FILE: no key in it is usable")
 
+    def follow(self) -> None:
+        """Reread the file if it has changed, as `identify` does; never raise. For a process about to fork workers."""
+        self._current()
+
     def identify(self, authorization: str | None) -> Caller:
         """Return the caller of an Authorization header; raise UnauthorizedError, the same for every reason.
 
