@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 from sift.wire.call import Call
 
 READ_SIZE = 65_536
-"""Bytes asked of a socket at a time: room for a whole answer, so that it takes one read."""
+"""Bytes asked of a socket at a time: room for a whole answer, so that it takes one read, and for any TLS record, so
+that OpenSSL keeps nothing back that it has decrypted."""
 MAX_LINE = 65_536
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 class BadReplyError(ValueError):
@@ -58,9 +59,9 @@ class Connection:
         self._wait(select.POLLIN)
 
     def read_line(self) -> bytes:
-        """Return the next line with its end, or what is left when the stream ends before. Raises OSError, ValueError.
+        """Return the next line with its end, or what is left when the stream ends before.
 
-        Raises BadReplyError when the line is longer than MAX_LINE.
+        Raises OSError, and BadReplyError for a line longer than MAX_LINE.
         """
         while not (end := self._received.find(b"\n", self._at, self._at + MAX_LINE) + 1):
             if len(self._received) - self._at >= MAX_LINE:
@@ -86,10 +87,8 @@ class Connection:
         return piece
 
     def has_unread(self) -> bool:
-        """Return whether more was received, or decrypted, than was read."""
-        return self._at < len(self._received) or (
-            isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
-        )
+        """Return whether more was received than was read."""
+        return self._at < len(self._received)
 
     def is_quiet(self) -> bool:
         """Return whether nothing waits in the socket: neither bytes that nobody asked for nor the end of the stream."""
@@ -103,7 +102,7 @@ class Connection:
         self.call.left()  # bytes that keep coming end with the deadline too
         return self._complete(select.POLLIN, self._socket.recv, READ_SIZE)
 
-    def _complete(self, event: int, operation: Callable[..., T], *arguments: Any) -> T:
+    def _complete(self, event: int, operation: Callable[..., _T], *arguments: Any) -> _T:
         """Repeat what would block, each time after a wait; TLS may have to read in order to write, and the reverse."""
         while True:
             try:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import socket
+import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,6 +20,7 @@ from tests.calls import later, soon
 def pair() -> Iterator[tuple[Connection, socket.socket]]:
     """Return a connection, used by a call that has time, and the socket at its other end."""
     near, far = socket.socketpair()
+    far.settimeout(10)
     connection = Connection(near, Call(later()))
     with far:
         yield connection, far
@@ -41,6 +45,7 @@ def test_send_deadline_has_passed_nothing_leaves(pair: Pair) -> None:
 def test_send_more_than_the_system_takes_at_once_all_arrives(pair: Pair) -> None:
     """contract: HTTP calls: a long request is sent piece by piece."""
     connection, far = pair
+    connection.call = Call(time.monotonic() + 10)
     data = bytes(range(256)) * 20_000
     with ThreadPoolExecutor(1) as pool:
         sending = pool.submit(connection.send, data)
@@ -65,6 +70,14 @@ def test_read_bytes_are_there_after_the_deadline_timeout(pair: Pair) -> None:
     connection.call = Call(100.0, lambda: 101.0)
     with pytest.raises(TimeoutError):
         connection.read1(1)
+
+
+def test_wait_nothing_comes_timeout(pair: Pair) -> None:
+    """contract: HTTP calls: a wait ends with its call."""
+    connection, _ = pair
+    connection.call = Call(soon())
+    with pytest.raises(TimeoutError):
+        connection.wait()
 
 
 @pytest.mark.parametrize(
@@ -107,6 +120,15 @@ def test_read1_after_a_line_gives_what_came_with_it_first(pair: Pair) -> None:
     far.sendall(b"more")
     far.close()
     assert (connection.read1(9), connection.read1(9)) == (b"more", b"")
+
+
+def test_read1_all_was_read_no_memory_is_held(pair: Pair) -> None:
+    """contract: Operations: dozens of idle connections do not each keep the answer that came last."""
+    connection, far = pair
+    far.sendall(b"x" * 50_000)
+    while connection.read1(50_000) and connection.has_unread():
+        pass
+    assert max(sys.getsizeof(held) for held in gc.get_referents(connection)) < 1000
 
 
 def test_has_unread_more_came_than_was_read_says_so(pair: Pair) -> None:

@@ -18,6 +18,7 @@ from requests.adapters import HTTPAdapter
 
 from sift.wire.endpoint import Endpoint
 from tests.calls import SECRET, failure_of, hold, later, outcome_of
+from tests.fakes import FakeClock
 from tests.vendors import Seen, Vendors, reply
 from tests.wire.clients import GOOD, answer, endpoint, failure, get, post
 
@@ -80,6 +81,17 @@ def test_get_url_is_spelled_oddly_target_is_whole(vendors: Vendors, url: str, ta
     client = Endpoint(url.format(port=vendors.port), {}, connections=1)
     assert outcome_of(lambda: client.get_json({"q": "x"}, deadline=later())) == GOOD
     assert vendors.seen[0].target == target
+
+
+def test_clock_is_given_deadlines_are_read_by_it(vendors: Vendors) -> None:
+    """contract: HTTP calls: a deadline is a moment of the clock that the caller reads too."""
+    vendors.behaviour["tavily"] = reply(GOOD)
+    url = f"http://127.0.0.1:{vendors.port}/tavily/search"
+    client = Endpoint(url, {}, connections=1, clock=FakeClock(100.0))
+    assert outcome_of(lambda: post(client, 110.0)) == GOOD
+    error = failure_of(lambda: post(client, 100.0))
+    assert (error.reason, error.sent) == ("timeout", False)
+    assert len(vendors.seen) == 1
 
 
 @pytest.mark.parametrize("variable", ["HOME", "NETRC"])

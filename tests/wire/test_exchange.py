@@ -20,6 +20,7 @@ from tests.wire.clients import OK, answer, failure
         b"HTTP/1.1 99 Low\r\n\r\n",
         b"HTTP/1.1 +200 OK\r\n\r\n",
         b"HTTP/1.1 200" + b" " * 70_000,
+        b"ICY 200 OK\r\n\r\n",
         b"SSH-2.0-server\r\n",
     ],
 )
@@ -36,6 +37,7 @@ BROKEN = {
     "another protocol": OK.replace(b"HTTP/1.1", b"HTTP/2") + b'Content-Length: 14\r\n\r\n{"results":[]}',
     "over-long header": OK + b"X-Long: " + b"x" * 70_000,
     "a thousand headers": OK + b"X-Many: x\r\n" * 1000 + b"\r\n{}",
+    "two lengths, the second right": OK + b"Content-Length: 3\r\nContent-Length: 2\r\n\r\n{}",
     "two lengths": OK + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
     "cut in the body": OK + b'Content-Length: 99\r\n\r\n{"results":[]}',
     "cut before the body": OK + b"Content-Length: 99\r\n\r\n",
