@@ -41,6 +41,10 @@ class Index:
             ((row, passage.title, passage.text) for row, passage in enumerate(self._passages)),
         )
 
+    def close(self) -> None:
+        """Close the database; the index finds nothing more."""
+        self._database.close()
+
     def search(self, query: Query, *, title_weight: float, depth: int = 1) -> list[Page]:
         """Find the pages that match, best first.
 

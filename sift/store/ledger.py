@@ -28,9 +28,9 @@ CREATE TABLE IF NOT EXISTS spent (
 _SPENT = "SELECT coalesce(sum(credits), 0) FROM spent WHERE source = ? AND day >= ?"
 # One statement, so that reading and taking are one step for every thread and process.
 _RESERVE = """
-INSERT INTO spent (source, day, credits) SELECT ?1, ?2, 1 WHERE (
-    SELECT coalesce(sum(credits), 0) FROM spent WHERE source = ?1 AND day >= ?2
-) < ?3
+INSERT INTO spent (source, day, credits) SELECT :source, :day, 1 WHERE (
+    SELECT coalesce(sum(credits), 0) FROM spent WHERE source = :source AND day >= :day
+) < :cap
 ON CONFLICT (source, day) DO UPDATE SET credits = credits + 1
 """
 _SETTLE = "UPDATE spent SET credits = max(0, credits + ?) WHERE source = ? AND day = ?"
@@ -98,7 +98,7 @@ class SqliteLedger:
         day = self._day()
 
         def take(db: sqlite3.Connection) -> bool:
-            taken = db.execute(_RESERVE, (name, day, cap)).rowcount > 0
+            taken = db.execute(_RESERVE, {"source": name, "day": day, "cap": cap}).rowcount > 0
             known = self._known.pop(name, None)
             if taken and known and known[0] == day:
                 self._known[name] = (day, known[1] + 1)

@@ -109,9 +109,7 @@ def ranx() -> Iterator[Any]:
     """Give the ranx library, interpreted: compiling it takes longer than all these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBA_DISABLE_JIT", "1")
-        import ranx
-
-        yield ranx
+        yield pytest.importorskip("ranx")  # a large one, which the `unit` extra leaves out
 
 
 @pytest.mark.filterwarnings("ignore:unsafe cast from uint64 to int64")  # numba's, about ranx' own code
