@@ -1,6 +1,6 @@
-"""Folding ranked lists into one (R4; contract: Merge): pure functions over canonical keys.
+"""Merging ranked lists into one (R4; contract: Merge): pure functions over canonical keys.
 
-Hits are grouped by key once; ranks are fused on keys alone, and only the hits that are returned get built.
+Ranks are fused on keys alone, and only the hits that are returned get built.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from sift.search.model import Hit, RawHit, RawHits
 from sift.search.text import plain
 
 RRF_K = 60
-_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can hold half of a pair, UTF-8 cannot
+_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can hold half of a surrogate pair, UTF-8 cannot
 
 Ranking = dict[str, float]
-"""Keys in ranked order, best first, with their scores."""
+"""Scores by key, best first."""
 
 
 class SourceList(NamedTuple):
@@ -30,13 +30,13 @@ class SourceList(NamedTuple):
 
 
 def fuse(lists: Sequence[Iterable[str]]) -> Ranking:
-    """Fuse ranked lists of keys by reciprocal rank: score = Σ 1/(60 + rank), ranks from 1 (contract: Merge).
+    """Return the reciprocal rank fusion of ranked lists: score = Σ 1/(60 + rank), ranks from 1 (contract: Merge).
 
-    A key counts once a list, at its best rank. Ties go by list order, then rank: dicts keep first-seen order and
-    sorting is stable. Sums are exact (fsum), so that the order of adding never decides.
+    A key counts once per list, at its best rank. Ties go by list order, then rank: dicts keep insertion order and
+    sorting is stable. Sums are exact (fsum), so the order of adding never decides.
     """
     scores: Ranking = {}
-    shares: dict[str, list[float]] = {}  # of keys in more than one list, which are few
+    shares: dict[str, list[float]] = {}  # of the few keys in several lists
     for keys in lists:
         for rank, key in enumerate(dict.fromkeys(keys), RRF_K + 1):
             if key in scores:
@@ -49,10 +49,10 @@ def fuse(lists: Sequence[Iterable[str]]) -> Ranking:
 
 
 def merge(lists: Sequence[SourceList], *, rerank: bool) -> Ranking:
-    """Fold the lists of one query's sources, given in source order, into one ranking.
+    """Return the ranking of one query from its sources' lists, given in source order.
 
-    rerank=False: one list after the other, native scores, first source wins. A list that is not `reranked` keeps its
-    native scores; the whole is then sorted by score, a key in both taking the higher one.
+    rerank=False chains the lists with native scores, the first source winning. A list that is not `reranked` keeps its
+    native scores; the whole is then sorted by score, and a key with both kinds takes the higher one.
     """
     if not rerank:
         chained: Ranking = {}
@@ -73,15 +73,15 @@ def merge(lists: Sequence[SourceList], *, rerank: bool) -> Ranking:
 
 
 def fuse_queries(rankings: Sequence[Ranking]) -> Ranking:
-    """Fuse the rankings of several queries into one (R4); that of a single query stays as it is."""
+    """Return the fusion of several queries' rankings (R4); that of a single query is returned as it is."""
     return rankings[0] if len(rankings) == 1 else fuse(rankings)
 
 
 def build_hits(ranking: Ranking, rounds: Sequence[Sequence[SourceList]], k: int) -> tuple[Hit, ...]:
-    """Build the first k hits of a ranking from all that the sources gave, query by query, in source order.
+    """Return the first k hits of a ranking. rounds: all lists, by query and in source order.
 
-    The first source keeps attribution, title and URL; the longest snippet (the earlier one of equals) and the first
-    published date win.
+    The first source gives attribution, title and URL; the longest snippet (of equals the earlier) and the first known
+    date win.
     """
     wanted = dict.fromkeys(list(ranking)[:k])
     found: dict[str, list[tuple[str, RawHit]]] = {key: [] for key in wanted}
@@ -109,10 +109,9 @@ def _build(copies: list[tuple[str, RawHit]], score: float) -> Hit:
 
 
 def _longest(snippets: Sequence[tuple[str, ...]]) -> str:
-    """Return the longest snippet once plain, the first of equals.
+    """Return the longest snippet as plain text, the first of equals.
 
-    Plain text is never longer than raw text, so the longest raw one is made plain first, and the others only as long
-    as they could still win.
+    Plain text is never longer than raw text: candidates are cleaned longest first, until none left can win.
     """
     best, at = "", 0
     raw = [sum(map(len, texts)) + 2 * max(0, len(texts) - 1) for texts in snippets]

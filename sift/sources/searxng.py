@@ -16,11 +16,11 @@ from sift.wire.endpoint import Endpoint
 SETTINGS = VendorSettings("searxng", "SIFT_SEARXNG", "SearXNG", appends="/search")
 MAX_SITES = 3
 _QUOTED = re.compile(r'"[^"]*"')
-_COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # \s is what SearXNG splits at too
+_COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # SearXNG splits at \s too
 
 
 class Searxng:
-    """Ask a SearXNG instance for its first page."""
+    """A SearXNG instance as a source; only its first page is requested."""
 
     name = SETTINGS.name
     reranked = True
@@ -31,7 +31,7 @@ class Searxng:
 
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Searxng:
-        """Make the source from its settings."""
+        """Return the source described by its settings."""
         return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, HEADERS, connections=calls), config.timeout)
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
@@ -44,7 +44,7 @@ VENDOR = Vendor(SETTINGS, Searxng.from_config)
 
 
 def parameters(query: str, filter: Filter) -> dict[str, str]:
-    """Build the query string: `site:` before the query, the rest as parameters, never as bangs (contract: SearXNG)."""
+    """Return the URL parameters: `site:` goes before the query, other filters are parameters, never bangs."""
     sites = " OR ".join(f"site:{host}" for host in filter.include_domains[:MAX_SITES]) if filter.restricts else ""
     built = {"q": f"{sites} {query}" if sites else query, "format": "json"}
     if filter.time_range:
@@ -55,7 +55,7 @@ def parameters(query: str, filter: Filter) -> dict[str, str]:
 
 
 def notes(query: str, filter: Filter) -> tuple[str, ...]:
-    """Say which filters SearXNG cannot apply, and when the query itself is a command to it (contract: SearXNG)."""
+    """Return a note for each set filter that SearXNG cannot apply, and one for search syntax (contract: Notes)."""
     said = {
         "extra include_domains dropped": filter.restricts and len(filter.include_domains) > MAX_SITES,
         "topic ignored (no finance category)": filter.topic == "finance",
@@ -72,7 +72,7 @@ def notes(query: str, filter: Filter) -> tuple[str, ...]:
 
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
-    """Read an answer. Raises SourceError when it is none, or when no engine answered."""
+    """Parse an answer. Raises SourceError, also when no engine answered."""
     hits = hits_of(rows_of(body, "results"), read_row)
     unresponsive = body.get("unresponsive_engines")
     silent = len(unresponsive) if isinstance(unresponsive, list) else 0
@@ -84,7 +84,7 @@ def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
 
 
 def read_row(row: Row) -> Content:
-    """Read a result."""
+    """Return a result's content."""
     return Content(
         text_of(row.get("title")),
         (text_of(row.get("content")),),
