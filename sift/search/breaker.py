@@ -1,4 +1,4 @@
-"""The circuit breaker that keeps a dead source from costing every search its timeout (contract: Breaker)."""
+"""The circuit breaker: a dead source must not cost every search its timeout (contract: Breaker)."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Callable
 from typing import Literal
 
 MAX_RETRY_AFTER = 300.0
-"""Seconds; the longest rest that a vendor's `Retry-After` can ask for."""
+"""The longest rest in seconds that a vendor's `Retry-After` can ask for."""
 
 State = Literal["closed", "open", "half-open"]
 
 
 class Breaker:
-    """Skip one source after failures in a row, then let one call try it again.
+    """Skip one source after consecutive failures, then let a single call try it again.
 
-    failures: how many in a row open it; 0 never does. seconds: how long it stays open.
-    changed: called with each new state, under the breaker's lock, so that changes are reported in order.
+    failures: how many in a row open it; 0 disables it. seconds: how long it stays open.
+    changed: called with each new state, under the breaker's lock so that changes are reported in order.
     """
 
     def __init__(
@@ -36,12 +36,12 @@ class Breaker:
         self._rests_until = 0.0  # meaningful unless closed
 
     def wait(self) -> float | None:
-        """Return the seconds until the source may be asked; None when it may be asked now."""
+        """Return the seconds until the source may be asked; None if it may be asked now."""
         with self._lock:
             return self._wait()
 
     def admit(self) -> float | None:
-        """Take a place for one call that will be reported; return None when taken, else the seconds to wait."""
+        """Admit one call, whose end must then be reported; return None if admitted, else the seconds to wait."""
         with self._lock:
             if (wait := self._wait()) is not None:
                 return wait
@@ -50,23 +50,23 @@ class Breaker:
             return None
 
     def succeeded(self) -> None:
-        """Report a call that was answered."""
+        """Record a call that was answered."""
         with self._lock:
             self._row = 0
             self._become("closed")
 
     def failed(self, *, counts: bool, retry_after: float | None = None) -> None:
-        """Report a failed call.
+        """Record a failed call.
 
-        counts: timeout, unreachable, 5xx or 429; other failures neither count nor reset the row.
+        counts: timeout, unreachable, 5xx or 429; other failures neither extend nor end a row.
         """
         with self._lock:
             if not self._failures:
                 return
-            was_trial = self._state == "half-open"
+            was_half_open = self._state == "half-open"
             self._row += counts
             rest = min(retry_after or 0.0, MAX_RETRY_AFTER)
-            if was_trial or (counts and self._row >= self._failures):
+            if was_half_open or (counts and self._row >= self._failures):
                 rest = max(rest, self._seconds)
             if rest:
                 until = self._clock() + rest
@@ -75,7 +75,7 @@ class Breaker:
                 self._become("open")
 
     def release(self) -> None:
-        """Return the place of a call that was not made."""
+        """Withdraw a call that was admitted and not made."""
         with self._lock:
             if self._state == "half-open":
                 self._become("open")

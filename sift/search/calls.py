@@ -1,4 +1,4 @@
-"""The calls of a search: the sources of one query in parallel, each with its breaker, credit and one outcome."""
+"""The vendor calls of a search: the sources of one query in parallel, each with a breaker, a credit and one outcome."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from sift.search.protocols import Ledger, LedgerError, Source
 _log = logging.getLogger("sift.search")
 
 GRACE = 0.25
-"""Seconds after its deadline that a call in the pool may take to report; it is not waited for any longer."""
+"""Seconds past its deadline that a request still waits for a call in the pool to report."""
 DAY = 86_400
 
 
 class Calls:
     """Call the sources.
 
-    threads: requests at a time; the pool has a thread for each source of each of them, so nothing queues inside.
-    now: Unix time in seconds. clock: the monotonic clock that deadlines are read from.
+    threads: concurrent requests; the pool has a thread for each source of each of them, so no call queues.
+    now: Unix time in seconds. clock: the monotonic clock of deadlines, in seconds.
     """
 
     def __init__(
@@ -58,38 +58,38 @@ class Calls:
         self._clock = clock
 
     def skip(self, name: str) -> Skip | None:
-        """Return why a source cannot be asked now, as far as is known without asking; None when it may be."""
+        """Return why a source cannot be asked now, as far as is known without asking it; None if it can be."""
         if (wait := self._breakers[name].wait()) is not None:
             return _resting(wait)
         try:
             return self._capped() if self._ledger.left(name) == 0 else None
         except LedgerError:
-            return None  # busy perhaps: the call itself may wait for it, within its own timeout
+            return None  # it may only be busy: the call itself can wait for it, within its timeout
 
     def ask(self, query: str, request: SearchRequest, planned: Collection[str]) -> Round:
-        """Ask the planned sources one query, all at the same time, and wait for every outcome."""
+        """Ask the planned sources one query concurrently, and return every outcome."""
         started = self._clock()
         calls = [_Call(source, started + source.timeout) for source in self._sources if source.name in planned]
         futures = [self._pool.submit(self._make, call, query, request) for call in calls[:-1]]
-        # This thread would only wait, so it makes the last call itself.
+        # This thread would only wait otherwise, so it makes the last call itself.
         last = [self._make(call, query, request) for call in calls[-1:]]
         outcomes = [self._outcome(call, future) for call, future in zip(calls, futures, strict=False)]
         return {call.source.name: out for call, out in zip(calls, outcomes + last, strict=True)}
 
     def _outcome(self, call: _Call, future: Future[Outcome]) -> Outcome:
-        """Wait for one call until its deadline and a little more."""
+        """Wait for a call in the pool, until GRACE past its deadline."""
         name = call.source.name
         try:
             return future.result(max(0.0, call.deadline + GRACE - self._clock()))
         except FutureTimeoutError:
             first = call.claim()
-            if not future.cancel() and first:  # it runs: the breaker must not wait until it ends
+            if not future.cancel() and first:  # still running: the breaker must not wait for it to end
                 self._breakers[name].failed(counts=True)
                 self._observer.call_ended(name, "timeout", call.source.timeout, 0)
             return SourceOut(warn=f"{name}: timeout")
 
     def _make(self, call: _Call, query: str, request: SearchRequest) -> Outcome:
-        """Make one call, unless its breaker or the cap forbids it."""
+        """Make one call unless its breaker or the cap forbids it, and report a skip."""
         out = self._admitted(call, query, request)
         if isinstance(out, Skip):
             self._observer.call_skipped(call.source.name, out.reason)
@@ -99,7 +99,7 @@ class Calls:
         name, breaker = call.source.name, self._breakers[call.source.name]
         if (wait := breaker.admit()) is not None:
             return _resting(wait)
-        if call.is_claimed():  # reported as a timeout before it got going; a trial's place would be kept for ever
+        if call.is_claimed():  # already reported as a timeout; a half-open breaker would keep the place for ever
             breaker.release()
             return _resting(0.0)
         try:
@@ -121,19 +121,19 @@ class Calls:
     def _fetch(self, call: _Call, query: str, request: SearchRequest) -> tuple[SourceOut, SourceError | None]:
         name = call.source.name
         try:
-            if self._clock() >= call.deadline:  # the ledger kept it waiting; nobody would see the answer
+            if self._clock() >= call.deadline:  # spent waiting for the ledger; nobody would see the answer
                 raise SourceError("timeout", sent=False, counts=True)
             return call.source.search(query, request.k, request.filter, deadline=call.deadline), None
         except SourceError as error:
             return SourceOut(warn=f"{name}: {error.reason}"), error
         except Exception as error:
-            # The one broad catch: a fault in one source must not take the others' hits. Its text may hold the query.
+            # The one broad catch: a bug in one source must not cost the others' hits. Its text may hold the query.
             place = _place(error)
             _log.error("source_error", extra={"fields": {"source": name, "type": type(error).__name__, "at": place}})
             return SourceOut(warn=f"{name}: internal error"), SourceError("internal error")
 
     def _report(self, name: str, out: SourceOut, error: SourceError | None, seconds: float, price: int) -> None:
-        """Tell breaker and observer how a call ended."""
+        """Report to breaker and observer how a call ended."""
         breaker = self._breakers[name]
         if error:
             breaker.failed(counts=error.counts, retry_after=error.retry_after)
@@ -150,7 +150,7 @@ class Calls:
 
 
 class _Call:
-    """One call, made by the pool or by the thread that asks; it counts once, for whoever claims it first."""
+    """One call, reported once: by whoever claims it first."""
 
     __slots__ = ("_claim", "deadline", "source")
 
@@ -160,11 +160,11 @@ class _Call:
         self._claim = threading.Lock()
 
     def claim(self) -> bool:
-        """Return True to the first who asks: the call when it ends, or the request that stopped waiting for it."""
+        """Return True to the first caller only: the call as it ends, or the request that stopped waiting for it."""
         return self._claim.acquire(blocking=False)
 
     def is_claimed(self) -> bool:
-        """Whether somebody has."""
+        """Whether it has been claimed."""
         return self._claim.locked()
 
 
@@ -173,6 +173,6 @@ def _resting(wait: float) -> Skip:
 
 
 def _place(error: BaseException) -> str:
-    """Return file and line where an error was raised; its text stays out of the log."""
+    """Return the file and line where an error was raised."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

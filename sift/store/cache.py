@@ -1,4 +1,4 @@
-"""Answers kept in memory for a while (contract: Cache)."""
+"""The answer cache, in memory (contract: Cache)."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from cachetools import LRUCache
 from sift.search.model import SearchResult
 
 MAX_BODY = 256 * 1024
-"""Larger answers are not kept: with 2,048 entries the cache would otherwise have no useful bound."""
+"""Bytes of the largest answer that is kept; a bound on entries alone would be no bound on memory."""
 
 
 class MemoryCache:
     """Keep up to `entries` answers for `ttl` seconds.
 
-    An LRUCache whose values carry their end, and not a TTLCache: that one drops all that has expired inside one
-    access, a stall of 99 ms at 10^5 entries, and the hour in the key makes whole caches expire together.
+    An LRUCache whose values carry their expiry, not a TTLCache: a TTLCache drops everything that has expired within one
+    access, and the hour in the key makes whole caches expire together.
     """
 
     def __init__(self, entries: int, ttl: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._ttl = ttl
         self._clock = clock
-        self._lock = threading.Lock()  # cachetools' classes are not safe between threads, for reading either
+        self._lock = threading.Lock()  # cachetools' classes are not thread-safe, not even for reading
         self._answers: LRUCache[bytes, tuple[float, SearchResult]] = LRUCache(entries)
 
     def get(self, key: bytes) -> SearchResult | None:
-        """Give the answer stored under `key`, if it is still fresh."""
+        """Return the answer stored under `key`; None if there is none or it has expired."""
         with self._lock:
-            ends, result = self._answers.get(key, (0.0, None))
-            if result is not None and self._clock() >= ends:
+            expires, result = self._answers.get(key, (0.0, None))
+            if result is not None and self._clock() >= expires:
                 del self._answers[key]
                 result = None
             return result

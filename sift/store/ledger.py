@@ -1,7 +1,4 @@
-"""The daily cap: credits counted in SQLite, shared by every worker of the host, surviving restarts.
-
-contract: Credits.
-"""
+"""The credit ledger: the daily cap, counted in SQLite for all workers of a host (contract: Credits)."""
 
 from __future__ import annotations
 
@@ -24,9 +21,9 @@ CREATE TABLE IF NOT EXISTS spent (
     source TEXT NOT NULL, day TEXT NOT NULL, credits INTEGER NOT NULL, PRIMARY KEY (source, day)
 ) WITHOUT ROWID
 """
-# Days ahead count too: a clock that steps back gets no new budget.
+# Later days count too: a clock that is set back gets no new budget.
 _SPENT = "SELECT coalesce(sum(credits), 0) FROM spent WHERE source = ? AND day >= ?"
-# One statement, so that reading and taking are one step for every thread and process.
+# One statement, so that checking and taking are atomic between threads and processes.
 _RESERVE = """
 INSERT INTO spent (source, day, credits) SELECT :source, :day, 1 WHERE (
     SELECT coalesce(sum(credits), 0) FROM spent WHERE source = :source AND day >= :day
@@ -34,16 +31,15 @@ INSERT INTO spent (source, day, credits) SELECT :source, :day, 1 WHERE (
 ON CONFLICT (source, day) DO UPDATE SET credits = credits + 1
 """
 _SETTLE = "UPDATE spent SET credits = max(0, credits + ?) WHERE source = ? AND day = ?"
-_GLANCE = 0.05  # seconds a look at the ledger may wait, where a search has not started yet
+_READ_WAIT = 0.05  # seconds that a read may wait for a lock: nothing has been asked yet
 _SETTLE_WAIT = 0.1
 
 
 class SqliteLedger:
-    """Count each source's credits of a UTC day and stop at its cap.
+    """Count each source's credits of a UTC day, up to its cap.
 
-    One connection a process, opened at first use and never shared across a fork; write-ahead log with
-    synchronous=NORMAL, which survives kill -9. A file that cannot be read is left as it is: a fresh one would be a
-    fresh budget.
+    One connection per process, opened at first use and never used across a fork. A write-ahead log with
+    synchronous=NORMAL survives kill -9. A file that cannot be read is left as it is: a new one would be a new budget.
     """
 
     def __init__(self, path: Path, caps: Mapping[str, int], now: Callable[[], float] = time.time) -> None:
@@ -54,15 +50,15 @@ class SqliteLedger:
         self._connection: sqlite3.Connection | None = None
         self._pid = 0
         self._inherited: list[sqlite3.Connection] = []
-        self._unbooked: list[tuple[int, str, str]] = []  # changes of credits that the file has not taken yet
-        self._wait = 0  # milliseconds the connection waits for other processes now
-        self._known: dict[str, tuple[str, int]] = {}  # a source's day and credits, when last read, and taken here since
+        self._unbooked: list[tuple[int, str, str]] = []  # credits to add that are not in the file yet
+        self._wait = 0  # the connection's busy timeout in milliseconds
+        self._known: dict[str, tuple[str, int]] = {}  # per source: day, credits last read or taken here
 
     def left(self, name: str) -> int | None:
-        """Give the credits left today, as far as this process knows; None without a cap. Raises LedgerError.
+        """Return the credits left today, as far as this process knows; None without a cap. Raises LedgerError.
 
-        While it knows of one left the file is not read: a twentieth of an uncached search at 16 threads. What
-        other processes took meanwhile shows when one is reserved, and then the file is read again.
+        The file is read only when none are known to be left. What other processes have taken meanwhile shows when a
+        credit is refused; then it is read again.
         """
         cap = self._caps.get(name)
         if not cap:  # a cap of 0 never touches the file
@@ -73,7 +69,7 @@ class SqliteLedger:
         return max(0, cap - spent)
 
     def spent(self, name: str) -> int:
-        """Count the credits spent today. Raises LedgerError."""
+        """Return the credits spent today. Raises LedgerError."""
         day = self._day()
 
         def count(db: sqlite3.Connection) -> int:
@@ -81,15 +77,15 @@ class SqliteLedger:
             self._known[name] = (day, spent)
             return spent
 
-        return self._run(time.monotonic() + _GLANCE, count)
+        return self._run(time.monotonic() + _READ_WAIT, count)
 
     def resets_at(self) -> str:
-        """Return when the budget of the current day ends: the next UTC midnight, in ISO 8601 with `Z`."""
+        """Return the end of the current day, the next UTC midnight, in ISO 8601 with `Z`."""
         tomorrow = datetime.fromtimestamp(self._now(), UTC).date() + timedelta(days=1)
         return f"{tomorrow.isoformat()}T00:00:00Z"
 
     def reserve(self, name: str, *, deadline: float) -> str | None:
-        """Take one credit; give the day it counts for, "" without a cap, None at the cap. Raises LedgerError."""
+        """Take one credit; return the day it counts for, "" without a cap, None at the cap. Raises LedgerError."""
         cap = self._caps.get(name)
         if cap is None:
             return ""
@@ -107,24 +103,24 @@ class SqliteLedger:
         return day if self._run(deadline, take) else None
 
     def settle(self, name: str, day: str, credits: int) -> None:
-        """Book what the call of a reserved credit cost; 0 gives the credit back. Never raises.
+        """Replace a reserved credit by what its call cost; 0 refunds it. Never raises.
 
-        A hit that has come must not wait for a locked file, so the waiting is short and the booking is kept for later.
+        The hits are here and must not wait for a locked file, so a booking that cannot be made soon is made later.
         """
         if day and credits != 1:
             self._unbooked.append((credits - 1, name, day))
             self._known.pop(name, None)
-            with suppress(LedgerError):  # locked: it is booked before the next credit is taken
+            with suppress(LedgerError):  # locked: booked before the next credit is taken
                 self._run(time.monotonic() + _SETTLE_WAIT, lambda db: None)
 
     def _run(self, deadline: float, statement: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Run one statement, waiting for other threads and processes until `deadline` at most."""
+        """Run one statement, waiting for other threads and processes until `deadline` at most. Raises LedgerError."""
         if not self._lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
             raise LedgerError
         try:
             db = self._open(deadline)
             wait = _milliseconds(deadline)
-            if not 0.9 * wait <= self._wait <= wait:  # a statement of its own, 10 µs
+            if not 0.9 * wait <= self._wait <= wait:  # a statement of its own, so not for every call
                 db.execute(f"PRAGMA busy_timeout = {wait}")
                 self._wait = wait
             while self._unbooked:
@@ -132,14 +128,14 @@ class SqliteLedger:
                 self._unbooked.pop()
             return statement(db)
         except (sqlite3.Error, OSError) as error:
-            self._close()  # a repaired file is read anew
+            self._close()  # a repaired file is opened afresh
             raise LedgerError from error
         finally:
             self._lock.release()
 
     def _open(self, deadline: float) -> sqlite3.Connection:
         if self._connection is not None and self._pid != os.getpid():
-            # After a fork the parent's connection is kept but not used: even closing it would touch its locks.
+            # After a fork the parent's connection is kept and left alone: SQLite forbids even closing it here.
             self._inherited.append(self._connection)
             self._connection = None
         if self._connection is None:
@@ -161,7 +157,7 @@ class SqliteLedger:
 
 
 def _prepare(db: sqlite3.Connection, deadline: float) -> None:
-    """Bring a file, new or not, to the ledger's form."""
+    """Prepare a file, new or existing, as a ledger."""
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
@@ -169,12 +165,12 @@ def _prepare(db: sqlite3.Connection, deadline: float) -> None:
             db.execute(_SCHEMA)
             return
         except sqlite3.OperationalError as error:
-            # Of two processes that prepare a new file at once SQLite refuses one, without waiting.
+            # When two processes prepare a new file at once, SQLite refuses one of them without waiting.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                 raise
             time.sleep(0.005)
 
 
 def _milliseconds(deadline: float) -> int:
-    """Give the time left as SQLite takes it."""
+    """Return the time left in milliseconds, at least 1."""
     return max(1, int((deadline - time.monotonic()) * 1000))

@@ -1,7 +1,7 @@
-"""Every place in Sift that writes to an output or a log, or makes text of a caught exception.
+"""Every place in Sift that writes to an output or a log, or formats a caught exception.
 
-Each was read by a person, who found nothing of a request, no vendor's words and no key in it. Add a new one only after
-reading it in that light; `tests/api/test_privacy.py` says which are missing or gone.
+Each has been reviewed: nothing of a request, no word of a vendor and no key can get into it. Review a new one before
+adding it; `tests/api/test_privacy.py` names those that are missing or gone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Spot(NamedTuple):
-    """Name one place."""
+    """One place in the code."""
 
     module: str
     function: str

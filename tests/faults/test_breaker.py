@@ -24,7 +24,7 @@ SKIPPED = "skipped after repeated failures"
 def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
     vendors: Vendors, tmp_path: Path, vendor: str
 ) -> None:
-    """contract: Breaker: three failures, then skipped at once; one trial a second; used again as soon as it answers."""
+    """contract: Breaker: skipped after three failures, tried once a second, used again as soon as it answers."""
     behaviour, word = DEAD[vendor]
     vendors.behaviour[vendor] = behaviour
     healthy = {own_url(name) for name in NAMES if name != vendor}
@@ -36,7 +36,7 @@ def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
         assert time.monotonic() - started < TIMEOUT
         assert answer["warnings"] == [f"{vendor}: {SKIPPED}"]
         assert vendor not in answer["sources_ok"] + answer["sources_failed"]
-        assert service.search("skipped")["cached"] is True  # such answers may be kept, under a key of their own
+        assert service.search("skipped")["cached"] is True  # such answers may be cached, under a key of their own
         assert all(healthy <= urls(answer) for answer in [*answers, answer])
         assert len(vendors.calls(vendor)) == 3
         number = iter(range(10**6))
@@ -45,11 +45,11 @@ def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
         assert len(vendors.calls(vendor)) == 4
         vendors.restore()
         wait_for(lambda: service.search(f"back {next(number)}")["warnings"] == [], 5)
-        assert own_url(vendor) in urls(service.search("skipped"))  # never hidden by what was kept without it
+        assert own_url(vendor) in urls(service.search("skipped"))  # not hidden by the answer that was cached without it
 
 
 def test_refusals_and_bad_answers_do_not_open_it(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Breaker: 4xx, redirects and bad bodies neither count nor reset the row."""
+    """contract: Breaker: 4xx, redirects and bad bodies neither extend nor end a row."""
     odd = [reply(b"", 403), reply(b"", 302), reply(b"[]"), reply(b"", 404), reply(b"", 422), reply(b"<html>")]
     with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")) as service:
 
@@ -67,7 +67,7 @@ def test_refusals_and_bad_answers_do_not_open_it(vendors: Vendors, tmp_path: Pat
 
 
 def test_retry_after_opens_it_at_once(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Breaker: one 429 or 503 with `Retry-After` is enough, and its time is kept."""
+    """contract: Breaker: one 429 or 503 with `Retry-After` is enough, and its time is respected."""
     vendors.behaviour["searxng"] = reply(b"", 503, [("Retry-After", "1")])
     vendors.behaviour["brave_llm"] = reply(b"", 429, [("Retry-After", "2")])
     with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="5", SIFT_BREAKER_SECONDS="60")) as service:
@@ -80,7 +80,7 @@ def test_retry_after_opens_it_at_once(vendors: Vendors, tmp_path: Path) -> None:
 
 
 def test_no_source_left_says_when_to_come_back(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Breaker: all breakers open: 503 with `Retry-After`, and no vendor is asked."""
+    """contract: Unavailable: with all breakers open no vendor is asked, and the 503 names the wait."""
     vendors.behaviour = dict.fromkeys(NAMES, reply(b"", 500))
     with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="1", SIFT_BREAKER_SECONDS="20")) as service:
         assert "retry-after" not in service.post("/v1/search", {"query": "a"}).headers

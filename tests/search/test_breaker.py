@@ -1,4 +1,4 @@
-"""The breaker: it keeps a dead source from costing every search its timeout (contract: Breaker)."""
+"""The circuit breaker: a dead source must not cost every search its timeout (contract: Breaker)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tests.fakes import FakeClock, in_parallel
 
 @pytest.fixture
 def clock() -> FakeClock:
-    """Start at a time that is not 0, so that a forgotten clock shows."""
+    """Start at a time other than 0, so that an ignored clock shows."""
     return FakeClock(1000.0)
 
 
 @pytest.fixture
 def breaker(clock: FakeClock) -> Breaker:
-    """Open after 3 failures for 30 seconds."""
+    """A breaker that opens after 3 failures for 30 seconds."""
     return Breaker(3, 30.0, clock)
 
 
 def fail(breaker: Breaker, times: int = 1) -> None:
-    """Let calls be admitted and fail in a way that counts."""
+    """Admit calls and let them fail in a way that counts."""
     for _ in range(times):
         assert breaker.admit() is None
         breaker.failed(counts=True)
@@ -34,7 +34,7 @@ def test_new_breaker_admits_everything(breaker: Breaker) -> None:
 
 
 def test_failures_fewer_than_the_limit_keep_it_closed(breaker: Breaker) -> None:
-    """contract: Breaker: that many failures in a row, not one less."""
+    """contract: Breaker: one failure short of the limit changes nothing."""
     fail(breaker, 2)
     assert breaker.wait() is None
 
@@ -61,7 +61,7 @@ def test_success_between_failures_starts_the_row_anew(breaker: Breaker) -> None:
 
 
 def test_failure_that_does_not_count_neither_adds_nor_resets(breaker: Breaker) -> None:
-    """contract: Breaker: 4xx, redirects and bad bodies leave the row as it is."""
+    """contract: Breaker: 4xx, redirects and bad bodies neither extend nor end a row."""
     fail(breaker, 2)
     for _ in range(9):
         breaker.failed(counts=False)
@@ -71,7 +71,7 @@ def test_failure_that_does_not_count_neither_adds_nor_resets(breaker: Breaker) -
 
 
 def test_trial_after_the_time_is_for_one_request_only(breaker: Breaker, clock: FakeClock) -> None:
-    """contract: Breaker: then one request tries it again; the others wait."""
+    """contract: Breaker: half-open admits a single call; all others are skipped."""
     fail(breaker, 3)
     clock.tick(30)
     admitted = in_parallel(20, lambda _: breaker.admit())
@@ -81,7 +81,7 @@ def test_trial_after_the_time_is_for_one_request_only(breaker: Breaker, clock: F
 
 
 def test_trial_that_succeeds_closes_it(breaker: Breaker, clock: FakeClock) -> None:
-    """contract: Breaker: a recovered source is asked by everyone again, with a fresh row."""
+    """contract: Breaker: a recovered source is asked by everyone again, and its row starts afresh."""
     fail(breaker, 3)
     clock.tick(30)
     assert breaker.admit() is None
@@ -93,7 +93,7 @@ def test_trial_that_succeeds_closes_it(breaker: Breaker, clock: FakeClock) -> No
 
 @pytest.mark.parametrize("counts", [True, False])
 def test_trial_that_fails_opens_it_for_the_full_time(breaker: Breaker, clock: FakeClock, counts: bool) -> None:
-    """contract: Breaker: a failed trial, whatever its kind, opens it for the full time."""
+    """contract: Breaker: any failure of the half-open call opens it for the full time."""
     fail(breaker, 3)
     clock.tick(30)
     assert breaker.admit() is None
@@ -104,7 +104,7 @@ def test_trial_that_fails_opens_it_for_the_full_time(breaker: Breaker, clock: Fa
 
 
 def test_trial_that_was_not_made_gives_its_place_to_the_next(breaker: Breaker, clock: FakeClock) -> None:
-    """contract: Breaker: a place given back (no credit left) does not shut the source out for ever."""
+    """contract: Breaker: a half-open call that is withdrawn leaves the place to the next one."""
     fail(breaker, 3)
     clock.tick(30)
     assert breaker.admit() is None
@@ -115,7 +115,7 @@ def test_trial_that_was_not_made_gives_its_place_to_the_next(breaker: Breaker, c
 
 
 def test_late_failure_that_does_not_count_does_not_open_it_again(breaker: Breaker, clock: FakeClock) -> None:
-    """contract: Breaker: a call from before the opening that ends in a 404 says nothing about the trial to come."""
+    """contract: Breaker: a call from before the opening that ends in a 404 does not extend the rest."""
     fail(breaker, 3)
     clock.tick(30)
     breaker.failed(counts=False)
@@ -123,7 +123,7 @@ def test_late_failure_that_does_not_count_does_not_open_it_again(breaker: Breake
 
 
 def test_calls_under_way_at_the_same_time_are_no_trials(breaker: Breaker) -> None:
-    """contract: Breaker: of calls admitted together, before anything or after a success, one failure is one failure."""
+    """contract: Breaker: one failure among concurrent calls of a closed breaker is one failure."""
     breaker.failed(counts=True)
     assert breaker.wait() is None
     breaker.succeeded()
@@ -132,7 +132,7 @@ def test_calls_under_way_at_the_same_time_are_no_trials(breaker: Breaker) -> Non
 
 
 def test_retry_after_opens_it_at_once(breaker: Breaker, clock: FakeClock) -> None:
-    """contract: Breaker: the first 429 with Retry-After is enough, for as long as the vendor says."""
+    """contract: Breaker: one 429 with Retry-After is enough, for as long as the vendor asks."""
     breaker.failed(counts=True, retry_after=7.0)
     assert breaker.wait() == 7.0
     clock.tick(7)
@@ -146,7 +146,7 @@ def test_retry_after_of_hours_is_cut_to_five_minutes(breaker: Breaker) -> None:
 
 
 def test_retry_after_counts_as_one_failure_of_the_row(breaker: Breaker, clock: FakeClock) -> None:
-    """contract: Breaker: a 429 is a failure too; the trial after it decides."""
+    """contract: Breaker: a 429 is one failure of the row; the half-open call after it decides."""
     breaker.failed(counts=True, retry_after=7.0)
     clock.tick(7)
     assert breaker.admit() is None
@@ -156,7 +156,7 @@ def test_retry_after_counts_as_one_failure_of_the_row(breaker: Breaker, clock: F
 
 
 def test_limit_of_0_never_opens(clock: FakeClock) -> None:
-    """contract: Breaker: `SIFT_BREAKER_FAILURES=0` is off, for Retry-After too."""
+    """contract: Breaker: `SIFT_BREAKER_FAILURES=0` disables it, Retry-After included."""
     breaker = Breaker(0, 30.0, clock)
     for _ in range(50):
         breaker.failed(counts=True, retry_after=60.0)

@@ -1,0 +1,316 @@
+"""The calls of a search: breaker, credit, deadline, one outcome each (contract: HTTP calls, Credits, Breaker)."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+from sift.errors import SourceError
+from sift.search.model import Filter
+from sift.search.protocols import LedgerError
+from tests.fakes import (
+    DAY,
+    PATIENCE,
+    FakeCache,
+    FakeClock,
+    FakeLedger,
+    FakeSource,
+    Gate,
+    ask,
+    engine_of,
+    out,
+    page,
+    summary,
+    three,
+    unavailable,
+    urls,
+)
+from tests.waiting import wait_for
+
+TIMEOUT = SourceError("timeout", counts=True)
+
+
+def test_call_gets_the_deadline_of_its_own_source() -> None:
+    """contract: HTTP calls: the deadline of a call is that of its own source."""
+    sources = [FakeSource("s1", out(page(1)), timeout=2.0), FakeSource("s2", out(page(2)), timeout=9.0)]
+    ask(engine_of(*sources))
+    assert sources[1].calls[0].deadline - sources[0].calls[0].deadline == pytest.approx(7.0)
+
+
+def test_unexpected_error_is_logged_by_type_and_place_never_by_text(caplog: pytest.LogCaptureFixture) -> None:
+    """R9: the text of an exception may hold the query or a host; no record of any logger does."""
+    secret = "zq-secret.example"
+    caplog.set_level(logging.DEBUG)
+    propagates, logging.getLogger("sift").propagate = logging.getLogger("sift").propagate, True
+    try:
+        for caller_class in ("restricted", "fleet"):
+            engine = engine_of(*three(s1=ValueError(secret), s2=SourceError(f"http 500 {secret}"[:8])))
+            filters = Filter(include_domains=(secret,))
+            ask(engine, f"{secret} one", f"{secret} two", f"{secret} three", caller_class=caller_class, filter=filters)
+    finally:
+        logging.getLogger("sift").propagate = propagates
+    # pytest also attaches to loggers that do not propagate, so a record may come twice.
+    records = {id(record): record for record in caplog.records}.values()
+    assert [record.fields["type"] for record in records] == ["ValueError"] * 6  # type: ignore[attr-defined]
+    for record in records:
+        assert secret not in repr(vars(record)), record
+        assert record.fields["at"].startswith("fakes.py:")  # type: ignore[attr-defined]
+        assert record.exc_info is None
+
+
+def test_retry_after_mid_batch_skips_the_source_for_the_rest() -> None:
+    """contract: Breaker: `Retry-After` is honoured at once, between the queries of a request too."""
+    cache = FakeCache()
+    limited = FakeSource("s1", SourceError("http 429", counts=True, retry_after=60.0))
+    answer = ask(engine_of(limited, FakeSource("s2", out(page(1))), cache=cache), "q1", "q2", "q3")
+    assert limited.queries == ["q1"]
+    assert summary(answer) == (("s2",), ("s1",), ("s1: http 429", "s1: skipped after repeated failures"))
+    assert len(cache) == 0
+
+
+def test_source_that_hangs_is_a_timeout_and_the_others_answer(gates: list[Gate]) -> None:
+    """contract: HTTP calls: no request waits past the deadline, whatever a source in the pool does."""
+    gates.append(Gate(out(page("late"))))
+    sources = [FakeSource("s1", gates[0], timeout=0.05), FakeSource("s2", out(page(2)))]
+    answer = ask(engine_of(*sources))
+    assert summary(answer) == (("s2",), ("s1",), ("s1: timeout",))
+    assert urls(answer) == [page(2)]
+
+
+def test_late_answer_is_dropped_but_its_credits_are_booked(gates: list[Gate]) -> None:
+    """contract: Credits: nobody sees late hits, and their price is booked all the same."""
+    gates.append(Gate(out(page("late"), credits=2)))
+    ledger, cache = FakeLedger({"s1": 9}), FakeCache()
+    hanging, other = FakeSource("s1", gates[0], out(page(1)), timeout=0.05), FakeSource("s2", out(page(2)))
+    engine = engine_of(hanging, other, ledger=ledger, cache=cache)
+    answer = ask(engine, "q1", "q2")
+    before = answer.result
+    assert (hanging.queries, other.queries) == (["q1", "q2"], ["q1", "q2"])
+    gates[0].open()
+    wait_for(lambda: len(ledger.settled) == 2)
+    assert sorted(ledger.settled) == [("s1", DAY, 1), ("s1", DAY, 2)]
+    assert ledger.credits == {"s1": 6}
+    assert (hanging.queries, other.queries) == (["q1", "q2"], ["q1", "q2"])
+    assert answer.result == before
+    assert page("late") not in urls(answer)
+    assert len(cache) == 0
+
+
+def test_call_that_never_got_a_thread_costs_nothing(gates: list[Gate]) -> None:
+    """contract: Credits: a call that never starts takes no credit and does not count for the breaker."""
+    gates.append(Gate(out(page(1))))
+    ledger = FakeLedger({"s1": 9})
+    source, other = FakeSource("s1", gates[0], timeout=0.05), FakeSource("s2", out(page(2)))
+    engine = engine_of(source, other, ledger=ledger, threads=1, breaker_failures=3)
+    # The pool has a thread for each source. The last source needs none, so two calls of the first one fit.
+    assert [ask(engine, query).result.warnings for query in ("q1", "q2", "q3")] == [("s1: timeout",)] * 3
+    assert source.queries == ["q1", "q2"]
+    assert ledger.reserved == ["s1", "s1"]
+    gates[0].open()
+    wait_for(lambda: len(ledger.settled) == 2)
+    assert urls(ask(engine, "q4")) == [page(1), page(2)]  # two timeouts counted, so the breaker is still closed
+
+
+def test_late_failure_counts_once_for_the_breaker(gates: list[Gate]) -> None:
+    """contract: Breaker: a timeout counts when it happens, and not again when the call at last ends."""
+    gates.append(Gate(SourceError("timeout", counts=True)))
+    ledger = FakeLedger({"s1": 9})
+    source = FakeSource("s1", gates[0], TIMEOUT, TIMEOUT, timeout=0.05)
+    engine = engine_of(source, FakeSource("s2", out(page(2))), ledger=ledger, breaker_failures=3)
+    ask(engine, "q1")
+    gates[0].open()
+    wait_for(lambda: len(ledger.settled) == 1)
+    source.timeout = PATIENCE
+    assert ask(engine, "q2").result.warnings == ("s1: timeout",)
+    assert ask(engine, "q3").result.warnings == ("s1: timeout",)
+    assert ask(engine, "q4").result.skips == ("s1: skipped after repeated failures",)
+    assert source.queries == ["q1", "q2", "q3"]
+
+
+def test_late_success_does_not_close_the_breaker(gates: list[Gate]) -> None:
+    """contract: Breaker: a call that nobody waited for is a failure, even if it answers in the end."""
+    gates.append(Gate(out(page(1))))
+    ledger = FakeLedger({"s1": 9})
+    hanging, other = FakeSource("s1", gates[0], timeout=0.05), FakeSource("s2", out(page(2)))
+    engine = engine_of(hanging, other, ledger=ledger, breaker_failures=1)
+    ask(engine, "q1")
+    gates[0].open()
+    wait_for(lambda: len(ledger.settled) == 1)
+    assert ask(engine, "q2").result.skips == ("s1: skipped after repeated failures",)
+
+
+BOOKINGS = [
+    pytest.param(out(page(1), credits=1), 1, id="answered"),
+    pytest.param(out(page(1), credits=3), 3, id="answered-for-three"),
+    pytest.param(SourceError("http 500", counts=True), 1, id="failed-after-it-was-sent"),
+    pytest.param(SourceError("unreachable", sent=False, counts=True), 0, id="never-sent"),
+    pytest.param(RuntimeError("unexpected"), 1, id="unexpected"),
+    pytest.param(out(notes=("s1: query too long, not asked",), asked=False), 0, id="chose-not-to-be-asked"),
+]
+
+
+@pytest.mark.parametrize(("step", "cost"), BOOKINGS)
+def test_credit_is_settled_to_what_the_call_cost(step: Any, cost: int) -> None:
+    """contract: Credits: one credit is reserved before the call; only a call that was never sent is refunded."""
+    ledger = FakeLedger({"s1": 10})
+    ask(engine_of(FakeSource("s1", step), FakeSource("s2", out(page(2))), ledger=ledger))
+    assert ledger.reserved == ["s1"]
+    assert ledger.settled == [("s1", DAY, cost)]
+
+
+def test_ledger_that_cannot_be_read_skips_the_source_and_never_calls_it() -> None:
+    """contract: Credits: a source is never called uncounted; the answer without it is not stored."""
+    cache = FakeCache()
+    source = FakeSource("s1", out(page(1)))
+    ledger = FakeLedger({"s1": 9}, is_broken=True)
+    answer = ask(engine_of(source, FakeSource("s2", out(page(2))), cache=cache, ledger=ledger))
+    assert summary(answer) == (("s2",), (), ("s1: daily cap unavailable",))
+    failure = unavailable(engine_of(source, cache=cache, ledger=ledger))
+    assert failure.warnings == ("s1: daily cap unavailable",)
+    assert (failure.sources_failed, failure.retry_after) == ((), None)
+    assert source.calls == []
+    assert len(cache) == 0
+
+
+def test_busy_ledger_does_not_keep_the_other_sources_from_being_asked() -> None:
+    """contract: Credits: waiting for the ledger holds up no other source (docs/decisions.md 6)."""
+    gate = Gate(out(page(1)))
+    gate.open()
+
+    class BusyLedger(FakeLedger):
+        def reserve(self, name: str, *, deadline: float) -> str | None:
+            if name == "s2" and not gate.entered.wait(PATIENCE):
+                raise LedgerError
+            return super().reserve(name, deadline=deadline)
+
+    ledger = BusyLedger({"s2": 10})
+    answer = ask(engine_of(FakeSource("s1", gate), FakeSource("s2", out(page(2))), ledger=ledger))
+    assert summary(answer) == (("s1", "s2"), (), ())
+    assert ledger.settled == [("s2", DAY, 1)]
+
+
+def test_call_whose_time_went_by_in_the_ledger_is_never_sent() -> None:
+    """contract: Credits: waiting for the ledger counts into the source's timeout; the credit is refunded."""
+
+    clock = FakeClock(0.0)
+
+    class SlowLedger(FakeLedger):
+        def reserve(self, name: str, *, deadline: float) -> str | None:
+            clock.tick(deadline - clock())
+            return super().reserve(name, deadline=deadline)
+
+    ledger = SlowLedger({"s1": 10})
+    source = FakeSource("s1", out(page(1)))
+    failure = unavailable(engine_of(source, ledger=ledger, clock=clock))
+    assert failure.warnings == ("s1: timeout",)
+    assert source.calls == []
+    assert ledger.settled == [("s1", DAY, 0)]
+
+
+def test_source_that_keeps_failing_is_skipped_then_tried_once() -> None:
+    """contract: Breaker: a skipped source is neither ok nor failed; an answer to the half-open call brings it back."""
+    clock, cache = FakeClock(0.0), FakeCache()
+    flaky = FakeSource("s1", *[TIMEOUT] * 5, out(page("back")))
+    engine = engine_of(flaky, FakeSource("s2", out(page(2))), cache=cache, clock=clock)
+    for number in range(5):
+        assert summary(ask(engine, f"q{number}"))[1] == ("s1",)
+    assert len(cache) == 0
+    skipped = ask(engine, "q")
+    assert summary(skipped) == (("s2",), (), ("s1: skipped after repeated failures",))
+    assert len(flaky.calls) == 5
+    assert ask(engine, "q").cache == "hit"
+    clock.tick(30)
+    back = ask(engine, "q")  # the answer without the source hides nothing of it
+    assert back.cache == "miss"
+    assert summary(back) == (("s1", "s2"), (), ())
+    assert page("back") in urls(back)
+
+
+@pytest.mark.parametrize("failure", [SourceError("http 404"), RuntimeError("unexpected")])
+def test_failure_that_does_not_count_never_opens_the_breaker(failure: Exception) -> None:
+    """contract: Breaker: 4xx, redirects, bad bodies and bugs neither extend nor end a row."""
+    source = FakeSource("s1", failure)
+    engine = engine_of(source, breaker_failures=2)
+    for number in range(5):
+        unavailable(engine, f"q{number}")
+    assert len(source.calls) == 5
+
+
+def test_source_not_asked_does_not_reset_the_breaker() -> None:
+    """contract: Breaker: a source that declines a query says nothing about its vendor."""
+    source = FakeSource("s1", TIMEOUT, out(asked=False, notes=("s1: n",)), TIMEOUT)
+    engine = engine_of(source, breaker_failures=2)
+    for number in range(3):
+        unavailable(engine, f"q{number}")
+    assert unavailable(engine, "q").warnings == ("s1: skipped after repeated failures",)
+
+
+@pytest.mark.parametrize("reason", ["not-asked", "cap", "ledger"])
+def test_trial_that_is_not_made_leaves_the_next_one_the_place(reason: str) -> None:
+    """contract: Breaker: a half-open call lost to cap, ledger or the query's length leaves its place to the next."""
+    clock = FakeClock(0.0)
+    not_asked = out(notes=("s1: n",), asked=False)
+    source = FakeSource("s1", TIMEOUT, *([not_asked] if reason == "not-asked" else []), out(page(1)))
+    ledger = FakeLedger({"s1": 9})
+    engine = engine_of(source, FakeSource("s2", out(page(2))), ledger=ledger, clock=clock, breaker_failures=1)
+    ask(engine, "q0")
+    clock.tick(30)
+    if reason == "cap":
+        ledger.rival = 9
+    ledger.is_broken = reason == "ledger"
+    ask(engine, "q1")
+    ledger.rival, ledger.is_broken, ledger.credits["s1"] = 0, False, 9
+    assert summary(ask(engine, "q2")) == (("s1", "s2"), (), ())
+
+
+def test_only_source_resting_says_when_to_come_back() -> None:
+    """contract: Unavailable: the wait for a breaker is named."""
+    engine = engine_of(FakeSource("s1", SourceError("http 503", counts=True, retry_after=12.5)))
+    assert unavailable(engine, "q1").retry_after is None
+    assert unavailable(engine, "q2").retry_after == 13
+
+
+class SlowToStart(FakeSource):
+    """Hold the pool's thread before the call is admitted, while there is a gate."""
+
+    gate: Gate | None = None
+
+    @property
+    def name(self) -> str:
+        if self.gate and threading.current_thread().name.startswith("sift-source"):
+            self.gate()
+        return self._name
+
+    @name.setter
+    def name(self, name: str) -> None:
+        self._name = name
+
+
+def test_call_admitted_after_its_timeout_does_not_keep_the_trial_for_ever(gates: list[Gate]) -> None:
+    """contract: Breaker: on a loaded host a thread may get going when nobody waits any more;
+    the source must come back.
+    """
+    clock, ledger = FakeClock(0.0), FakeLedger({"s1": 9})
+    source = SlowToStart("s1", SourceError("http 429", counts=True, retry_after=7.0), out(page(1)))
+    engine = engine_of(source, FakeSource("s2", out(page(2))), ledger=ledger, clock=clock)
+    ask(engine, "q1")
+    clock.tick(7)
+    gates.append(Gate(out()))
+    source.gate, source.timeout = gates[0], 0.05
+    assert summary(ask(engine, "q2"))[2] == ("s1: timeout",)
+    gates[0].open()
+    wait_for(
+        lambda: all(not thread.name.startswith("sift-source") or is_idle(thread) for thread in threading.enumerate())
+    )
+    source.gate, source.timeout = None, PATIENCE
+    assert summary(ask(engine, "q3")) == (("s1", "s2"), (), ())
+
+
+def is_idle(thread: threading.Thread) -> bool:
+    """Tell whether a pool thread waits for work."""
+    frame = sys._current_frames().get(thread.ident or 0)
+    return frame is None or frame.f_code.co_name == "_worker"
