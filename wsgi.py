@@ -9,6 +9,4 @@ try:
     app = create_app()
 except ConfigError as error:
     print(f"sift: {error}", file=sys.stderr)
-    sys.exit(
-        3
-    )  # gunicorn takes a worker's 3 as "failed to boot" and ends; any other code it would start again, for ever
+    sys.exit(3)  # gunicorn ends when a worker exits with 3, and respawns it for ever after any other code

@@ -1,4 +1,4 @@
-"""Which CPU a worker keeps to (docs/decisions.md 21)."""
+"""Which CPU a worker is pinned to (docs/decisions.md 21)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 def choose_cpu(cpus: Sequence[int], held: Sequence[int | None], workers: int) -> int | None:
-    """Choose one of `cpus` for a new worker; None when there are fewer CPUs than workers.
+    """Return one of `cpus` for a new worker, or None when there are fewer CPUs than workers.
 
-    held: the CPUs of the running workers, the newest first; None where one has none of its own. During a reload old and
-    new ones run side by side, and only the newest `workers` stay.
+    held: the CPUs of the running workers, newest first; None for a worker that is not pinned. During a reload old and
+    new workers run side by side, and only the newest `workers` remain.
     """
     if workers > len(cpus):
         return None

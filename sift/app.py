@@ -1,4 +1,4 @@
-"""The wiring: from settings to a WSGI application, and the only place that knows every part."""
+"""The wiring, from settings to a WSGI application: the only module that knows every part."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MODULES = {vendor.settings.name: module for module, vendor in VENDORS.items()}
 
 
 def create_app(config: Config | None = None, services: Services | None = None) -> Flask:
-    """Make the application; nothing starts and nothing connects before the first search.
+    """Return the application. It starts no thread and opens no connection before the first search.
 
     Raises ConfigError when a setting is wrong or no key is usable.
     """
@@ -41,8 +41,8 @@ def create_app(config: Config | None = None, services: Services | None = None) -
         services = build_services(config or Config.from_env(os.environ, DECLARED))
     log.install(services.log)
     app = Flask("sift", static_folder=None)
-    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # it would answer without a key
-    app.url_map.merge_slashes = False  # `/v1//search` is unknown, not an HTML redirect
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False  # Flask would answer OPTIONS without a key
+    app.url_map.merge_slashes = False  # `/v1//search` is a 404, not an HTML redirect
     app.extensions["sift"] = services
     guard.install(app)
     errors.install(app)
@@ -53,12 +53,12 @@ def create_app(config: Config | None = None, services: Services | None = None) -
 
 
 def build_services(config: Config) -> Services:
-    """Make the parts from settings. Raises ConfigError."""
+    """Build every part from the settings. Raises ConfigError."""
     make = _demo_source if config.demo else build_source
-    # A vendor without a stand-in is no demo source: it must not be asked itself.
+    # A vendor without a stand-in is no demo source: the demo must not query the real one.
     sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
     caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None}
-    # Demo credits are not paid, so they are counted apart.
+    # Demo credits cost nothing, so they have a ledger of their own.
     ledger = SqliteLedger(config.state_dir / ("demo.sqlite3" if config.demo else "ledger.sqlite3"), caps)
     cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
     tally = CacheTally()
@@ -84,7 +84,7 @@ def build_services(config: Config) -> Services:
 
 
 def _demo_source(settings: SourceConfig, calls: int) -> Source:
-    """Point a vendor's own source at the bundled server, so that the whole path is real."""
+    """Return the vendor's own source, pointed at the bundled server, so that the whole path is exercised."""
     module = _MODULES[settings.name]
 
     def make() -> Source:

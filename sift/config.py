@@ -13,7 +13,7 @@ from sift.errors import ConfigError
 
 
 class Setting(NamedTuple):
-    """Describe one environment variable; the README's table is held to these by a test."""
+    """One environment variable. A test compares the README's table with these."""
 
     name: str
     default: str
@@ -43,14 +43,15 @@ LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 @dataclass(frozen=True, slots=True)
 class VendorSettings:
-    """Declare the settings of one vendor's source, from which its variables, defaults and their help follow.
+    """The settings of one vendor's source, which determine its variables, their defaults and their help.
 
-    name: the source's, in answers, notes and the ledger. prefix: its variables', `SIFT_` and the vendor in capitals.
-    title: the vendor's, in sentences. url: the default; "" when there is none, and the variable switches the source on.
-    appends: the path that the source puts after the URL, which is then a base URL; "" when the URL is whole.
-    key: what the key is called; "" when none is needed, otherwise its variable switches the source on.
-    daily_cap: the default number of credits a UTC day; None when calls are not counted.
-    rerank_is_optional: whether the list may keep its own scores and stay out of the RRF sum.
+    name: the source's name in answers, notes and the ledger. prefix: how its variables begin, `SIFT_` and the vendor in
+    capitals. title: the vendor's name in sentences. url: the default; "" when there is none, so that the variable
+    enables the source. appends: the path that the source adds to the URL, which is then a base URL; "" when the URL is
+    complete.
+    key: what the key is called; "" when none is needed, otherwise its variable enables the source.
+    daily_cap: the default number of credits per UTC day; None when calls are not counted.
+    rerank_is_optional: whether the list can keep its own scores and stay out of the RRF sum.
     """
 
     name: str
@@ -68,12 +69,12 @@ class VendorSettings:
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """Return the variables without which the source is off."""
+        """Return the variables that must be set to enable the source."""
         needed = {"URL": not self.url, "API_KEY": bool(self.key)}
         return tuple(self.variable(suffix) for suffix, is_needed in needed.items() if is_needed)
 
     def settings(self) -> Iterator[Setting]:
-        """Return the variables of the source, those that switch it on first."""
+        """Yield the variables of the source, starting with those that enable it."""
         off = "; unset = source off"
         if self.key:
             yield Setting(self.variable("API_KEY"), "", self.key + off)
@@ -93,7 +94,7 @@ class VendorSettings:
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """Hold what one vendor's source needs; the key never shows in its repr."""
+    """What one vendor's source needs. The key is left out of the repr."""
 
     name: str
     url: str
@@ -105,9 +106,9 @@ class SourceConfig:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Hold all settings of the service.
+    """All settings of the service.
 
-    sources: the enabled ones, in the order answers name them; with `demo` all that are declared, whatever is set.
+    sources: the enabled ones, in the order in which answers name them; with `demo` all that are declared.
     """
 
     sources: tuple[SourceConfig, ...]
@@ -125,13 +126,13 @@ class Config:
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str], declared: Sequence[VendorSettings]) -> Config:
-        """Read the settings of the service and of the declared vendors, which are in the order of answers.
+        """Read the settings of the service and of the declared vendors, given in the order of answers.
 
         Raises ConfigError naming the variable that is wrong.
         """
         read = _Reader(environ, all_settings(declared))
         demo = read.choice("SIFT_DEMO", ("on", "auto", "off"))
-        sources = [_source(read, each) for each in declared]  # all are read, so that each bad value is named
+        sources = [_source(read, each) for each in declared]  # also those that are off, so that a bad value is reported
         chosen = [source for source, each in zip(sources, declared, strict=True) if _is_on(source, each)]
         is_demo = demo == "on" or (demo == "auto" and not chosen)
         config = cls(
@@ -160,7 +161,7 @@ def all_settings(declared: Iterable[VendorSettings]) -> tuple[Setting, ...]:
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
-    """Give the directory Sift writes to, and nowhere else. Raises ConfigError when there is none to choose."""
+    """Return the only directory Sift writes to. Raises ConfigError when none is set and the user has no home."""
     if chosen := environ.get("SIFT_STATE_DIR", "").strip():
         return Path(chosen)
     base = environ.get("XDG_STATE_HOME", "").strip()
@@ -173,7 +174,7 @@ def state_dir(environ: Mapping[str, str]) -> Path:
 
 
 def keys_file(environ: Mapping[str, str]) -> Path:
-    """Give the path of the callers' key file; `sift key` and the service share this rule."""
+    """Return the path of the callers' key file, for `sift key` as for the service."""
     chosen = environ.get("SIFT_KEYS_FILE", "").strip()
     return Path(chosen) if chosen else state_dir(environ) / "keys.json"
 
@@ -196,13 +197,13 @@ def _is_on(source: SourceConfig, declared: VendorSettings) -> bool:
 
 
 def _listed(words: Iterable[str]) -> str:
-    """Join words as a sentence does: `a, b or c`."""
+    """Join words as in a sentence: `a, b or c`."""
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last
 
 
 class _Reader:
-    """Read typed values; a set but blank variable counts as unset."""
+    """Typed access to the environment. A variable that is set but blank counts as unset."""
 
     def __init__(self, environ: Mapping[str, str], settings: Iterable[Setting]) -> None:
         self._environ = environ
@@ -219,7 +220,7 @@ class _Reader:
 
     def integer(self, name: str, low: int, high: int) -> int:
         value = self.text(name)
-        # ASCII digits only: int() also takes "1_0" and digits of other scripts.
+        # ASCII digits only: int() also accepts "1_0" and digits of other scripts.
         if not (value.isascii() and value.isdigit() and len(value) <= 12 and low <= int(value) <= high):
             raise ConfigError(f"{name} must be a whole number from {low} to {high}")
         return int(value)
@@ -227,7 +228,7 @@ class _Reader:
     def number(self, name: str, low: float, high: float) -> float:
         text = self.text(name)
         try:
-            # ASCII only, and no "1_0": float() takes more than a reader would.
+            # ASCII only, and no "1_0": float() accepts more than a reader would.
             value = float(text) if text.isascii() and "_" not in text else math.nan
         except ValueError:
             value = math.nan
@@ -243,13 +244,13 @@ class _Reader:
 
     def base_url(self, name: str) -> str:
         value = self.url(name)
-        if "?" in value:  # a path is put after it
+        if "?" in value:  # a path is appended to it
             raise ConfigError(f"{name} is a base URL and holds no query")
         return value
 
     def secret(self, name: str) -> str:
         value = self._environ.get(name, "").strip()
-        # Such a key would be refused deep inside the HTTP client, in an error that shows it.
+        # The HTTP client would reject such a key with an error that shows it.
         if not (value.isascii() and value.isprintable()) or " " in value:
             raise ConfigError(f"{name} holds a blank, control or non-ASCII character")
         return value

@@ -23,7 +23,7 @@ from sift.sources import DECLARED
 
 
 def _config() -> Config:
-    """Check everything in the master, before a worker is started: a worker that only exits is started again."""
+    """Return the settings, all checked in the master: a worker that merely exits would be respawned."""
     try:
         config = Config.from_env(os.environ, DECLARED)
         build_services(config)
@@ -33,15 +33,15 @@ def _config() -> Config:
 
 
 class QuietLogger(Logger):  # type: ignore[misc]
-    """Keep what clients send out of gunicorn's own messages: it prints request lines and tracebacks otherwise."""
+    """gunicorn's logger without anything a client sent: the stock one prints request lines and tracebacks."""
 
     def exception(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Name the error's type only."""
+        """Log the type of the error only."""
         kind = sys.exc_info()[0]
         self.error_log.error("error in a worker: %s", kind.__name__ if kind else "unknown")
 
     def warning(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Say that a request was refused, without its words; gunicorn formats those into the message itself."""
+        """Log a warning, but without the text of a rejected request, which gunicorn formats into the message."""
         text = str(msg)
         if text.startswith("Invalid request from"):
             self.error_log.warning("a request was refused as broken HTTP")
@@ -49,7 +49,7 @@ class QuietLogger(Logger):  # type: ignore[misc]
             super().warning(msg, *args, **kwargs)
 
     def debug(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Say nothing: debug lines hold request lines and headers."""
+        """Drop the message: debug lines contain request lines and headers."""
 
 
 settings = _config()
@@ -58,54 +58,54 @@ bind = "127.0.0.1:8787"
 worker_class = "gthread"
 threads = settings.threads
 worker_connections = max(1000, 4 * settings.threads)
-# Above the worst case of a request, 4 queries × 10 s: a stop or reload answers what is running.
+# Above the worst case of a request, 4 queries × 10 s, so that a stop or a reload answers what is running.
 timeout = 60
 graceful_timeout = 60
-keepalive = 75  # longer than a proxy keeps an idle connection, so that it never sends into a closing one
+keepalive = 75  # longer than proxies keep an idle connection, so that none sends into one that is closing
 accesslog = None
 access_log_format = "%(m)s %(s)s %(M)sms"
 errorlog = "-"
 loglevel = settings.log_level
 logger_class = QuietLogger
-# No header is the proxy's word on anything Sift looks at: with the defaults `SCRIPT_NAME: /x` is a 500 in HTML.
+# Sift trusts no proxy headers. With the defaults, `SCRIPT_NAME: /x` leads to a 500 in HTML.
 forwarder_headers = ""
 secure_scheme_headers: dict[str, str] = {}
 proc_name = "sift"
 control_socket_disable = True
-# The worker's heartbeat file has no name and holds nothing; in memory it is no write to a disk either.
+# The heartbeat file of a worker is unlinked and empty; in memory it causes no disk writes either.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Choose a CPU for a worker, in the master: it knows which ones the others have."""
+    """Choose a CPU for a worker. The master does so, because it knows the CPUs of the others."""
     worker.cpu = None
     if settings.cpu_affinity and hasattr(os, "sched_getaffinity"):
         cpus = list(os.sched_getaffinity(0))
-        shuffle(cpus)  # two services of one host must not always meet on the same one
+        shuffle(cpus)  # so that two services on a host do not always choose the same CPU
         newest_first = sorted(server.WORKERS.values(), key=lambda other: other.age, reverse=True)
         worker.cpu = choose_cpu(cpus, [other.cpu for other in newest_first], server.num_workers)
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Keep a worker on its CPU.
+    """Pin a worker to its CPU.
 
-    The interpreter runs one of its threads at a time. Where the kernel spreads them, each hand-over wakes another CPU:
-    a sixth of the CPU time of an uncached search at 1 connection, a third at 16.
+    The interpreter runs one of its threads at a time. When the kernel spreads them over CPUs, every hand-over wakes
+    another CPU, which costs more than the hand-over itself (docs/performance.md).
     """
     if worker.cpu is not None:
-        with suppress(OSError):  # the CPU has gone, or a sandbox forbids it
+        with suppress(OSError):  # the CPU is offline, or a sandbox forbids it
             os.sched_setaffinity(0, {worker.cpu})
 
 
 def post_worker_init(worker: Any) -> None:
-    """Make Ctrl-C and SIGQUIT end a worker at once, always; and look for garbage less often.
+    """Make Ctrl-C and SIGQUIT always end a worker at once, and collect garbage less often.
 
-    gunicorn's own handler takes a lock of the thread pool. Where the main thread holds it already, because it hands out
-    a request or is in that handler for another signal, it waits for itself until the master kills it a minute later.
-    A terminal sends SIGINT to master and workers alike, and the master then sends SIGQUIT: one of the two is enough.
+    gunicorn's handler takes a lock of the thread pool. If the main thread already holds it, because it is submitting a
+    request or handling another signal, it deadlocks until the master kills it after `timeout`. A terminal sends SIGINT
+    to master and workers alike, and the master then sends SIGQUIT: a worker needs only one of them.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGQUIT, partial(Worker.handle_quit, worker))
-    # What start-up made stays for good, and a search makes thousands of short-lived objects: a tenth of its CPU.
+    # Objects made at start-up live for ever, and a search makes thousands of short-lived ones.
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)

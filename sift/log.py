@@ -1,4 +1,4 @@
-"""The log: one JSON object a line, and of a request only what is allowed by name (contract: Log)."""
+"""The log: one JSON object per line; of a request only the listed fields (contract: Log)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEVELS = {
     "error": logging.ERROR,
     "critical": logging.CRITICAL,
 }
-# What these print holds vendors' URLs, and SearXNG's and Brave's hold the query: connection lines at DEBUG,
+# Their messages contain vendors' URLs, and those of SearXNG and Brave contain the query: connection lines at DEBUG,
 # unreadable headers and full pools at WARNING.
 _NOISY = {
     "urllib3": logging.WARNING,
@@ -32,24 +32,24 @@ _NOISY = {
 
 
 def write_stderr(line: bytes) -> None:
-    """Write one line in one call, so that lines of threads and workers never mix."""
+    """Write a line in one call, so that lines of threads and workers never interleave."""
     with suppress(OSError):
         os.write(2, line)
 
 
 class JsonLog(logging.Handler):
-    """Write records as JSON lines. An exception's text and traceback are never written: both may hold a query."""
+    """A handler that writes JSON lines, never the text or traceback of an exception: both may hold a query."""
 
     def __init__(self, level: str = "info", write: Callable[[bytes], object] = write_stderr) -> None:
         super().__init__(_LEVELS[level])
         self._write = write
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record of the logging module: its constant message as the event, and its `fields`."""
+        """Write a logging record: its constant message is the event, its `fields` are the fields."""
         self.write(record.levelname.lower(), record.getMessage(), getattr(record, "fields", {}))
 
     def write(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
-        """Write one line, unless the level is too low."""
+        """Write one line unless its level is below the threshold."""
         if _LEVELS[level] >= self.level:
             now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             self._write(json.dumps({"ts": now, "level": level, "event": event, **fields}).encode() + b"\n")
@@ -57,7 +57,7 @@ class JsonLog(logging.Handler):
     def record_search(
         self, caller: Caller, request: SearchRequest, *, sources: tuple[str, ...], n: int, cache: str, rerank_ms: int
     ) -> None:
-        """Write the one record of a search; a fleet caller's names filter kinds too, never values."""
+        """Write the single record of a search; that of a fleet caller names filter kinds too, never values."""
         fields: dict[str, Any] = {
             "caller": caller.name,
             "q_len": request.q_len,
@@ -73,7 +73,7 @@ class JsonLog(logging.Handler):
 
 
 def install(log: JsonLog) -> None:
-    """Send Sift's own records to `log`, and hold the HTTP client's loggers down."""
+    """Send Sift's own records to `log`, and silence the HTTP client's loggers."""
     logger = logging.getLogger("sift")
     logger.handlers[:] = [log]
     logger.setLevel(log.level)

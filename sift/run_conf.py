@@ -1,4 +1,4 @@
-"""gunicorn's settings for `make run`: those of the service, and two lines that say what it is about to serve."""
+"""gunicorn's settings for `make run`: those of the service, plus two lines on stdout that say what it serves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEMO = "demo sources (Python's documentation; set SIFT_SEARXNG_URL to search the
 
 
 def on_starting(server: Any) -> None:
-    """Print it on stdout, once, in the master, when all settings are known to be good; the log is on stderr."""
+    """Print the welcome once, in the master, after every setting has been checked. The log goes to stderr."""
     host, port = server.cfg.address[0]
     print(welcome(settings, host, port), flush=True)
 

@@ -1,4 +1,4 @@
-"""A real Sift for tests: gunicorn with the shipped settings, on a free loopback port, in a process of its own."""
+"""A real Sift for tests: gunicorn with the shipped settings, in a child process, on a free loopback port."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _LISTENING = re.compile(rb"Listening at: http://127\.0\.0\.1:(\d+)")
 
 
 class Reply(NamedTuple):
-    """Hold one HTTP answer."""
+    """One HTTP answer."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """Parse the body, strictly: NaN and Infinity are refused."""
+        """Parse the body strictly: NaN and Infinity are rejected."""
         return json.loads(self.body, parse_constant=_refuse)
 
 
@@ -38,8 +38,8 @@ def _refuse(name: str) -> float:
 class Service:
     """Run gunicorn with Sift's own settings until the `with` block ends.
 
-    environ: SIFT_* settings; nothing else of the tests' environment but PATH is passed on.
-    arguments: more gunicorn options, for example `["--preload"]`.
+    environ: SIFT_* settings. Of the tests' own environment only PATH is passed on.
+    arguments: further gunicorn options, for example `["--preload"]`.
     """
 
     def __init__(self, tmp_path: Path, environ: Mapping[str, str], arguments: Sequence[str] = ()) -> None:
@@ -67,11 +67,11 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Give the base URL."""
+        """Return the base URL."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> Service:
-        """Start, and return once a worker answers."""
+        """Start the service and return once a worker answers."""
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
                 self.command, cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
@@ -86,18 +86,18 @@ class Service:
         return self
 
     def stop(self, sig: int = signal.SIGTERM, within: float = 70) -> int:
-        """Stop, and give the exit code."""
+        """Stop the service and return its exit code."""
         assert self.process is not None
         if self.process.poll() is None:
             self.process.send_signal(sig)
         return self.process.wait(within)
 
     def log(self) -> bytes:
-        """Give all that the service has printed."""
+        """Return everything the service has printed."""
         return self.log_path.read_bytes()
 
     def records(self, event: str = "search") -> list[dict[str, Any]]:
-        """Give the JSON records of one event."""
+        """Return the JSON records of one event."""
         lines = (json.loads(line) for line in self.log().splitlines() if line.startswith(b"{"))
         return [record for record in lines if record["event"] == event]
 
@@ -111,7 +111,7 @@ class Service:
         return self.request("POST", path, data, {"Content-Type": "application/json", **(headers or {})})
 
     def search(self, query: str | None = None, **fields: Any) -> dict[str, Any]:
-        """Search through v1; the answer must be a 200."""
+        """Search through v1 and return the answer, which must be a 200."""
         reply = self.post("/v1/search", fields if query is None else {"query": query, **fields})
         assert reply.status == 200, reply
         answer: dict[str, Any] = reply.json()
@@ -120,7 +120,7 @@ class Service:
     def request(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None = None, timeout: float = 60
     ) -> Reply:
-        """Send one request on a connection of its own."""
+        """Send one request on a new connection."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
         try:
             connection.request(method, path, body, dict(headers or {}))

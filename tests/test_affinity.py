@@ -1,4 +1,4 @@
-"""Which CPU a worker keeps to: one that none of the workers beside it has (docs/decisions.md 21)."""
+"""Which CPU a worker is pinned to: one that no other worker has (docs/decisions.md 21)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 from sift.affinity import choose_cpu
 
 Step = str | int
-"""What happens to gunicorn: a reload, or the loss of the worker at this place."""
+"""What happens to gunicorn: a reload, or the death of the worker at this index."""
 
 
 @given(st.data(), st.integers(1, 6), st.integers(0, 6), st.lists(st.just("reload") | st.integers(0, 5), max_size=8))
 def test_workers_never_share_a_cpu_once_a_change_is_over(
     data: st.DataObject, workers: int, spare: int, steps: list[Step]
 ) -> None:
-    """Whatever was reloaded or lost, and in whatever order the CPUs are looked at."""
+    """Whatever was reloaded or died, and in whatever order the CPUs are listed."""
     cpus = list(range(workers + spare))
-    running: list[int | None] = []  # the newest first, as `held` is
+    running: list[int | None] = []  # newest first, like `held`
 
     def start() -> None:
         running.insert(0, choose_cpu(data.draw(st.permutations(cpus)), tuple(running), workers))
@@ -25,7 +25,7 @@ def test_workers_never_share_a_cpu_once_a_change_is_over(
     for _ in range(workers):
         start()
     for step in steps:
-        if step == "reload":  # gunicorn starts the new ones, and then ends the oldest
+        if step == "reload":  # gunicorn starts new workers, then ends the oldest
             for _ in range(workers):
                 start()
             del running[workers:]
@@ -37,11 +37,11 @@ def test_workers_never_share_a_cpu_once_a_change_is_over(
 
 
 def test_more_workers_than_cpus_none_is_chosen() -> None:
-    """Only the kernel can share them out evenly; a worker added while all others keep to theirs floats."""
+    """Only the kernel can share the CPUs evenly; a worker added beside pinned ones is not pinned."""
     assert choose_cpu([0, 1], (), 3) is None
     assert choose_cpu([0, 1], (1, 0), 3) is None
 
 
-def test_worker_that_floats_leaves_every_cpu_free() -> None:
+def test_worker_that_is_not_pinned_leaves_every_cpu_free() -> None:
     assert choose_cpu([0, 1], (None,), 2) in (0, 1)
     assert choose_cpu([0, 1], (None, 1), 2) == 0

@@ -1,4 +1,4 @@
-"""The wiring: what the start refuses, and in which words."""
+"""The wiring: which starts are refused, and with which message."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from sift.app import MAKE_A_KEY, create_app
 from sift.config import Config
 from sift.errors import ConfigError
+from sift.sources import DECLARED
 from tests.auth.keyfiles import ENTRY, put
 
 
@@ -17,11 +18,11 @@ from tests.auth.keyfiles import ENTRY, put
     "content", [None, b"", [], [ENTRY | {"disabled": True}]], ids=["absent", "malformed", "no key", "no usable key"]
 )
 def test_start_without_a_usable_key_names_the_command_that_makes_one(tmp_path: Path, content: object) -> None:
-    """contract: Settings: the operator learns in one line which file it is, and what to do."""
+    """contract: Settings: one line tells the operator which file is wrong and what to do."""
     path = tmp_path / "keys.json"
     if content is not None:
         put(path, content)
     environ = {"SIFT_KEYS_FILE": str(path), "SIFT_STATE_DIR": str(tmp_path), "SIFT_DEMO": "on"}
     with pytest.raises(ConfigError) as refusal:
-        create_app(Config.from_env(environ))
+        create_app(Config.from_env(environ, DECLARED))
     assert re.fullmatch(rf"SIFT_KEYS_FILE: .*; this command makes a key: {re.escape(MAKE_A_KEY)}", str(refusal.value))

@@ -1,4 +1,4 @@
-"""The layers: which part may import which, read from the source itself."""
+"""The layers: which part may import which, as read from the source."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MAY_IMPORT = {
 FLASK = {"api", "app"}
 NETWORK = {"socket", "ssl", "select", "asyncio", "http.client", "urllib.request", "urllib3", "requests"}
 MAY_CONNECT = {"wire", "client"}
-CONNECTS_NOWHERE = {"sift.search.urls": "socket"}  # it reads old spellings of IPv4 addresses with `inet_aton`
+CONNECTS_NOWHERE = {"sift.search.urls": "socket"}  # `inet_aton` parses the old spellings of IPv4 addresses
 VENDORS = ("searxng", "brave", "tavily")
 
 
@@ -52,7 +52,7 @@ PACKAGES = {name.rpartition(".")[0] for name in MODULES}
 
 @cache
 def _imports(module: str) -> frozenset[str]:
-    """Give the full names a module imports, those inside functions too."""
+    """Return the full names of a module's imports, those inside functions included."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(MODULES[module].read_text())):
         if isinstance(node, ast.Import):
@@ -83,27 +83,27 @@ def test_imports_of_module_stay_within_the_table(module: str) -> None:
 
 
 def test_table_names_every_part_and_no_other() -> None:
-    """A new part must be given its place before it can be imported."""
+    """A new part must be given its place before anything can import it."""
     assert {_part(module) for module in MODULES} == set(MAY_IMPORT)
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_flask_is_imported_in_the_api_only(module: str) -> None:
-    """Nothing below the API knows HTTP: `search` and `sources` run in threads without a request."""
+    """Nothing below the API knows Flask: `search` and `sources` run in threads that have no request."""
     if _part(module) not in FLASK:
         assert not {name.split(".")[0] for name in _imports(module)} & {"flask", "werkzeug"}
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_network_is_imported_by_the_wire_and_the_client_only(module: str) -> None:
-    """No result page can be fetched inside search: what opens a connection is in one place, and a guard with it."""
+    """No search can fetch a result page: connections are opened in one place, which is where they are checked."""
     if _part(module) not in MAY_CONNECT:
         barred = NETWORK - {CONNECTS_NOWHERE.get(module)}
         assert not [name for name in _imports(module) if any(f"{name}.".startswith(f"{bar}.") for bar in barred)]
 
 
 def test_wire_names_no_vendor() -> None:
-    """What a vendor wants on the wire comes from its own file."""
+    """What is special about a vendor on the wire is in that vendor's file."""
     wire = "".join(MODULES[module].read_text().lower() for module in MODULES if _part(module) == "wire")
     assert not [vendor for vendor in VENDORS if vendor in wire]
 
@@ -116,14 +116,14 @@ NAMELESS = [
 
 @pytest.mark.parametrize("module", NAMELESS)
 def test_no_vendor_is_named_outside_its_own_modules(module: str) -> None:
-    """Sources are known by their protocol and their declarations: no `if name == …`, no vendor word at all."""
+    """Sources are known by their protocol and declarations only: no `if name == …`, not even a vendor's name."""
     text = MODULES[module].read_text().lower()
     assert not [vendor for vendor in VENDORS if vendor in text]
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if module.startswith("sift.api.v2")])
 def test_v2_imports_nothing_of_v1(module: str) -> None:
-    """contract: Firecrawl door: `/v2/search` is frozen; it shares neither v1's envelope nor its schema."""
+    """contract: Firecrawl door: `/v2/search` is frozen; it shares neither the envelope nor the schema of v1."""
     for name in _imports(module):
         assert not name.startswith("sift.api.v1"), name
         assert name != "sift.search.schema"
@@ -131,7 +131,7 @@ def test_v2_imports_nothing_of_v1(module: str) -> None:
 
 @pytest.mark.parametrize("module", [module for module in MODULES if _part(module) == "auth"])
 def test_auth_knows_no_flag(module: str) -> None:
-    """Who calls it may be a command, a service or a page; each has words of its own for what it passes."""
+    """Its callers may be a command, a service or a page; flags are the command's business."""
     tree = ast.parse(MODULES[module].read_text())
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     assert not [text for text in texts if "--" in text]

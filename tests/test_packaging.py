@@ -1,4 +1,4 @@
-"""What `pip install` of Sift gives: the command, the service, the demo, and nothing that belongs to the tests."""
+"""What `pip install` installs: the command, the service and the demo, and nothing of the tests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pip(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build a wheel from a copy of what is installed from; a build in the checkout would leave files there."""
+    """Build a wheel from a copy of the sources; a build in the checkout would leave files there."""
     path = tmp_path_factory.mktemp("wheel")
     source = path / "source"
     shutil.copytree(ROOT / "sift", source / "sift", ignore=shutil.ignore_patterns("__pycache__"))
@@ -44,7 +44,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_the_package_and_the_entry_point_alone(wheel: Path) -> None:
-    """Every module of the checkout, `wsgi` beside the package, and no test."""
+    """The wheel holds every module of the package, `wsgi` beside it, and no test."""
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "sift").rglob("*.py")} | {"wsgi.py"}
     assert {name for name in names if ".dist-info/" not in name} == modules
@@ -82,11 +82,11 @@ def test_every_third_party_import_is_declared() -> None:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel into a clean environment that borrows the dependencies of this one, and not the checkout."""
+    """Install the wheel into a clean environment that shares this one's dependencies but not the checkout."""
     path = tmp_path_factory.mktemp("installed")
     venv.create(path, symlinks=True, with_pip=False)
     packages = path / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
-    # A line of a .pth adds the directory but runs no .pth inside it, which is how the checkout would come in.
+    # A directory added by a .pth has its own .pth files ignored, so the editable checkout stays out.
     (packages / "borrowed.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     done = pip("--python", str(path), "install", "--no-deps", "--no-index", "--ignore-installed", str(wheel))
     assert done.returncode == 0, done.stderr
@@ -94,7 +94,7 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_installed_command_says_its_version(installed: Path, tmp_path: Path) -> None:
-    """The console script is there, and is the wheel's."""
+    """The console script exists and runs the wheel's code."""
     done = subprocess.run(
         [installed / "bin" / "sift", "--version"], capture_output=True, text=True, check=True, cwd=tmp_path
     )
@@ -110,7 +110,7 @@ def test_installed_command_says_its_version(installed: Path, tmp_path: Path) -> 
 
 
 class Installed(Service):
-    """Run the documented command from an installed wheel, in a directory that has nothing to do with the checkout."""
+    """The documented command, run from an installed wheel in a directory outside the checkout."""
 
     def __init__(self, python: Path, tmp_path: Path) -> None:
         super().__init__(tmp_path, {"SIFT_DEMO": "on"}, ["--chdir", str(tmp_path)])
@@ -119,7 +119,7 @@ class Installed(Service):
 
 def test_installed_service_answers(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """README, Running it for real: `gunicorn -c python:sift.gunicorn_conf wsgi:app` works in any directory."""
-    monkeypatch.setattr("tests.service.ROOT", tmp_path)  # the working directory it starts in
+    monkeypatch.setattr("tests.service.ROOT", tmp_path)  # the working directory of the service
     with Installed(installed / "bin" / "python", tmp_path) as service:
         answer = service.search("context manager")
     assert answer["results"]
@@ -139,6 +139,6 @@ def test_debian_script_runs_the_readmes_command_and_nothing_else() -> None:
 
 
 def test_version_is_the_changelogs_newest() -> None:
-    """A release is one version everywhere."""
+    """The version of a release is the same everywhere."""
     headings = re.findall(r"^## \[([^\]]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert next(heading for heading in headings if heading != "Unreleased") == __version__

@@ -14,21 +14,6 @@ from tests.waiting import wait_until
 
 BINARY = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin:/sbin")
 _BLOCK = re.compile(r"^```nginx\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# What is used as long as README.md holds no block: buffered bodies, a kept pool, nothing of a request in a log.
-MINIMAL = """\
-server {
-    listen 80;
-    access_log off;
-    error_log /dev/null crit;
-    client_max_body_size 2m;
-    location / {
-        proxy_pass http://127.0.0.1:8787;
-        proxy_http_version 1.1;
-        proxy_set_header Connection "";
-        proxy_read_timeout 60s;
-    }
-}
-"""
 _FRAME = """\
 daemon off;
 master_process off;
@@ -48,20 +33,20 @@ http {{
 
 
 def shipped_block() -> str:
-    """Give README.md's nginx block, or "" while it has none."""
-    found = _BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
-    return found[1] if found else ""
+    """Return the nginx block of README.md."""
+    (block,) = _BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    return str(block)
 
 
 def fitted(block: str, port: int, service: Service, place: Path) -> str:
-    """Point a server block at a service, a free port and a place for its logs, without a real host's certificates."""
+    """Return a server block adapted to a service, a port and a log directory, without TLS."""
     lines = [line for line in block.splitlines() if not re.match(r"\s*(ssl_\w+|server_name|http2)\s", line)]
     text = re.sub(r"(?m)^(\s*)listen\s[^;]*;", rf"\1listen 127.0.0.1:{port};", "\n".join(lines))
     return text.replace("127.0.0.1:8787", f"127.0.0.1:{service.port}").replace("/var/log/nginx/", f"{place}/")
 
 
 class Nginx:
-    """Run nginx in front of a service until the `with` block ends."""
+    """nginx in front of a service, running until the `with` block ends."""
 
     def __init__(self, place: Path, service: Service, level: str = "warn") -> None:
         assert BINARY is not None
@@ -69,12 +54,12 @@ class Nginx:
         self._place.mkdir()
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
-        block = fitted(shipped_block() or MINIMAL, self.port, service, self._place)
+        block = fitted(shipped_block(), self.port, service, self._place)
         config = self._place / "nginx.conf"
         config.write_text(_FRAME.format(place=self._place, block=block, level=level))
         self._command = [BINARY, "-c", str(config), "-p", str(self._place)]
         self._process: subprocess.Popen[bytes] | None = None
-        # Requests through nginx look like requests to a service.
+        # Requests through nginx are made like requests to a service.
         self.front = Service.__new__(Service)
         self.front.port = self.port
 
@@ -95,7 +80,7 @@ class Nginx:
         return self.front.get(path)
 
     def output(self) -> bytes:
-        """Give all that nginx has written anywhere."""
+        """Return everything nginx has written anywhere."""
         return b"".join(
             file.read_bytes() for file in self._place.rglob("*") if file.is_file() and file.suffix != ".conf"
         )

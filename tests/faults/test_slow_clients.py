@@ -1,4 +1,4 @@
-"""Clients that hold connections and send nothing, or next to nothing: others are served meanwhile."""
+"""Clients that hold connections and send little or nothing: others are served meanwhile."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.vendors import Vendors
 
 HELD = 60
 THREADS = 8
-# What is sent at first, and then dripped byte by byte.
+# What is sent first, and what is then dripped byte by byte.
 STARTS = {
     "idle": (b"", b""),
     "half a head": (b"POST /v1/search HTTP/1.1\r\nHost: sift\r\nX-A", b"a"),
@@ -30,7 +30,7 @@ STARTS = {
 
 @contextmanager
 def held(port: int, start: bytes, count: int = HELD) -> Iterator[list[socket.socket]]:
-    """Hold connections that have sent a start."""
+    """Hold connections on which `start` has been sent."""
     with ExitStack() as stack:
         connections = []
         for _ in range(count):
@@ -42,7 +42,7 @@ def held(port: int, start: bytes, count: int = HELD) -> Iterator[list[socket.soc
 
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Nginx]]:
-    """Run one service behind nginx."""
+    """A service behind nginx."""
     place = tmp_path_factory.mktemp("proxied")
     with (
         Vendors() as vendors,
@@ -55,9 +55,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service,
 @pytest.mark.skipif(BINARY is None, reason="nginx is not installed")
 @pytest.mark.parametrize(("start", "drip"), STARTS.values(), ids=STARTS)
 def test_slow_clients_behind_nginx_hold_nobody_up(proxied: tuple[Service, Nginx], start: bytes, drip: bytes) -> None:
-    """contract: Operations: with the buffering proxy in front, many slow clients cost no thread,
-    and others are served.
-    """
+    """contract: Operations: with a buffering proxy in front, many slow clients cost no thread."""
     service, nginx = proxied
     with held(nginx.port, start) as slow:
         started = time.monotonic()
@@ -71,7 +69,7 @@ def test_slow_clients_behind_nginx_hold_nobody_up(proxied: tuple[Service, Nginx]
 
 @pytest.mark.skipif(BINARY is None, reason="nginx is not installed")
 def test_shipped_nginx_block_answers_in_json(proxied: tuple[Service, Nginx]) -> None:
-    """contract: Errors: bodies up to Sift's own limit pass nginx, larger ones get a 413, in JSON as everything."""
+    """contract: Errors: nginx passes bodies up to Sift's own limit and answers larger ones with a 413 in JSON."""
     _, nginx = proxied
     passed = nginx.front.post("/v1/search", {"query": "words", "x": "y" * 65_000})
     assert (passed.status, passed.json()["warnings"]) == (200, ["unknown field ignored: x"])
@@ -80,9 +78,7 @@ def test_shipped_nginx_block_answers_in_json(proxied: tuple[Service, Nginx]) -> 
 
 
 def test_idle_connections_alone_hold_nobody_up_without_a_proxy(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Operations: kept-alive connections that say nothing cost no thread,
-    three times as many as there are.
-    """
+    """contract: Operations: kept-alive connections without a request cost no thread."""
     whole = b"GET /healthz HTTP/1.1\r\nHost: sift\r\n\r\n"
     with (
         Service(tmp_path, settings(vendors, SIFT_THREADS=str(THREADS))) as service,
@@ -96,7 +92,7 @@ def test_idle_connections_alone_hold_nobody_up_without_a_proxy(vendors: Vendors,
 
 
 def is_well(connection: socket.socket) -> bool:
-    """Read one answer of /healthz."""
+    """Read an answer of /healthz and return whether it is a 200."""
     answer = b""
     while not answer.endswith(b"}"):
         answer += connection.recv(4096)

@@ -1,4 +1,4 @@
-"""One real service for the tests of this directory, which ask it much and change nothing in it."""
+"""One real service shared by the tests of this directory, which leave its state as it is."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tests.vendors import Vendors, for_all
 
 
 class Tokens(NamedTuple):
-    """Hold a token of each class."""
+    """A token of each class."""
 
     fleet: str
     restricted: str
 
 
 class Running(NamedTuple):
-    """Hold the service, its vendors and its callers' tokens."""
+    """The service, its vendors and its callers' tokens."""
 
     service: Service
     vendors: Vendors
@@ -29,7 +29,7 @@ class Running(NamedTuple):
 
     @property
     def fleet(self) -> dict[str, str]:
-        """Give the header of a fleet caller."""
+        """Return the header of a fleet caller."""
         return bearer(self.tokens.fleet)
 
 
@@ -40,7 +40,7 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         new_key(path / "state", "the fleet", "fleet"), new_key(path / "state", "the restricted", "restricted")
     )
     with Vendors() as vendors:
-        # No breaker and no cap: a vendor that one test breaks must be asked again by the next.
+        # No breaker and no cap: a vendor that one test breaks must be queried again by the next.
         settings = {"SIFT_AUTH": "keys", "SIFT_BREAKER_FAILURES": "0", **for_all("DAILY_CAP", "1000000")}
         with Service(path, vendors.environ | settings) as service:
             yield Running(service, vendors, tokens)
@@ -48,7 +48,7 @@ def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 
 @pytest.fixture
 def running(_shared: Running) -> Running:
-    """Give the shared service; its vendors behave again, and what they saw before is forgotten."""
+    """Return the shared service, with its vendors reset."""
     _shared.vendors.restore()
     return _shared
 
@@ -58,5 +58,5 @@ _number = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def fresh() -> Callable[[], str]:
-    """Give a maker of queries that nobody has asked before, so that no cache knows them."""
+    """Return a function that makes queries no cache can hold."""
     return lambda: f"words number {next(_number)}"

@@ -1,4 +1,4 @@
-"""Vendors that hold a request until a test lets it go: time is what the test says, not what passes."""
+"""Vendors that hold a request until a test releases it, so that no test depends on timing."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from tests.vendors import Behaviour, Seen, usual
 
 
 class Hold:
-    """Hold each request that comes in until `release`, then answer it as usual.
+    """A behaviour that holds each request until `release` is set, then answers as usual.
 
-    arrived: a semaphore that counts the requests that came.
+    arrived: a semaphore that counts the requests received.
     """
 
     def __init__(self) -> None:
@@ -19,7 +19,7 @@ class Hold:
         self.arrived = threading.Semaphore(0)
 
     def behaviour(self, vendor: str) -> Behaviour:
-        """Make the behaviour for one vendor."""
+        """Return the behaviour for one vendor."""
 
         def behave(connection: socket.socket, seen: Seen) -> object:
             self.arrived.release()
@@ -30,6 +30,6 @@ class Hold:
         return behave
 
     def wait(self, requests: int = 1) -> None:
-        """Wait until so many requests have come in."""
+        """Wait until this many further requests have arrived."""
         for _ in range(requests):
-            assert self.arrived.acquire(timeout=20), "the request did not come in"
+            assert self.arrived.acquire(timeout=20), "the request did not arrive"

@@ -1,4 +1,4 @@
-"""Other people's programs for tests, each a child process on loopback that writes to a directory of its own."""
+"""Third-party programs for tests: each a child process on loopback that writes to a directory of its own."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SEARX_EXAMPLES = Path("/usr/share/doc/searx/examples")
 
 
 def free_port() -> int:
-    """Give a loopback port that nobody listens on."""
+    """Return an unused loopback port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port
 
 
 def listens(port: int) -> bool:
-    """Tell whether somebody accepts connections on a loopback port."""
+    """Return whether a loopback port accepts connections."""
     try:
         socket.create_connection(("127.0.0.1", port), 1).close()
     except OSError:
@@ -42,7 +42,7 @@ def listens(port: int) -> bool:
 def run_sift(
     *arguments: str, environ: Mapping[str, str], home: Path, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run the installed `sift` command as a user does; nothing of the tests' own environment but PATH reaches it."""
+    """Run the installed `sift` command as a user does. Of the tests' own environment it gets only PATH."""
     whole = {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8", **environ}
     done = subprocess.run(
         [SIFT, *arguments], env=whole, cwd=home, capture_output=True, text=True, timeout=60, check=False, input=stdin
@@ -52,7 +52,7 @@ def run_sift(
 
 
 def new_key(state_dir: Path, name: str, cls: str) -> str:
-    """Make a key with the real command, and give its token."""
+    """Make a key with the real command and return its token."""
     state_dir.parent.mkdir(parents=True, exist_ok=True)
     environ = {"SIFT_STATE_DIR": str(state_dir)}
     done = run_sift("key", "new", "--name", name, "--class", cls, environ=environ, home=state_dir.parent)
@@ -61,12 +61,12 @@ def new_key(state_dir: Path, name: str, cls: str) -> str:
 
 
 def bearer(token: str) -> dict[str, str]:
-    """Give the header that shows a token."""
+    """Return the header that carries a token."""
     return {"Authorization": f"Bearer {token}"}
 
 
 def readme_block(language: str, containing: str) -> str:
-    """Give the one code block of the README that has this language and holds these words."""
+    """Return the only code block of the README in this language that contains these words."""
     blocks = re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "README.md").read_text(), re.DOTALL | re.MULTILINE)
     (found,) = [block for block in blocks if containing in block]
     return str(found)
@@ -101,7 +101,7 @@ class Program:
         self.stop()
 
     def stop(self) -> None:
-        """End it."""
+        """Terminate the program; kill it when that is not enough."""
         assert self.process is not None
         if self.process.poll() is None:
             self.process.terminate()
@@ -113,9 +113,9 @@ class Program:
 
 
 class Nginx(Program):
-    """Run nginx with the README's block; only its ports and paths are replaced.
+    """nginx with the README's server block, of which only ports and paths are replaced.
 
-    logs: what the block's own `access_log` and `error_log` write. certificate: what clients must trust.
+    logs: the directory of the block's `access_log` and `error_log`. certificate: the one clients must trust.
     """
 
     def __init__(self, prefix: Path, service_port: int) -> None:
@@ -149,7 +149,7 @@ class Nginx(Program):
         temporary = "".join(
             f"{name}_temp_path {prefix}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         )
-        # As root its workers would become another user, who may not enter the tests' directories.
+        # Started as root, its workers would switch to a user who cannot enter the tests' directories.
         user = "user root;\n" if os.geteuid() == 0 else ""
         (prefix / "nginx.conf").write_text(
             f"daemon off;\n{user}pid {prefix}/nginx.pid;\nerror_log stderr;\n"
@@ -160,12 +160,12 @@ class Nginx(Program):
 
 
 class Searx(Program):
-    """Run Debian's searx with one engine, which asks an address in SearXNG's own shape."""
+    """Debian's searx with one engine, which queries a URL that answers in SearXNG's format."""
 
     def __init__(self, directory: Path, engine_url: str) -> None:
         self.port = free_port()
         settings = _searx_example()
-        settings["search"]["formats"] = ["html", "json"]  # what SearXNG needs; its ancestor searx always speaks JSON
+        settings["search"]["formats"] = ["html", "json"]  # SearXNG needs this; its ancestor searx always offers JSON
         settings["server"].update(port=self.port, bind_address="127.0.0.1", secret_key="only for tests", limiter=False)
         settings["engines"] = [
             {
@@ -183,7 +183,7 @@ class Searx(Program):
                 "content_query": "content",
             }
         ]
-        settings.pop("checker", None)  # it would try the engines on its own, from time to time
+        settings.pop("checker", None)  # it would query the engines periodically
         path = directory / "settings.yml"
         path.write_text(yaml.safe_dump(settings))
         environ = {"HOME": str(directory), "SEARX_SETTINGS_PATH": str(path)}
@@ -191,12 +191,12 @@ class Searx(Program):
 
     @property
     def url(self) -> str:
-        """Give the base URL."""
+        """Return the base URL."""
         return f"http://127.0.0.1:{self.port}"
 
 
 def _searx_example() -> dict[str, Any]:
-    """Read the settings the package shows as an example: it ships none that it would use by itself."""
+    """Return the package's example settings: it ships no others."""
     raw = next(SEARX_EXAMPLES.glob("settings.yml*")).read_bytes()
     settings: dict[str, Any] = yaml.safe_load(gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw)
     return settings

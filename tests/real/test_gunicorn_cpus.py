@@ -1,4 +1,4 @@
-"""Which CPUs the workers of the shipped gunicorn run on (docs/decisions.md 21)."""
+"""Which CPUs gunicorn's workers run on with the shipped settings (docs/decisions.md 21)."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tests.waiting import wait_for
 
 MINE = os.sched_getaffinity(0)
 ALL = set(sorted(MINE)[:2])
-pytestmark = pytest.mark.skipif(len(ALL) < 2, reason="this machine lends one CPU only, so there is nothing to choose")
+pytestmark = pytest.mark.skipif(len(ALL) < 2, reason="there is only one CPU here, so there is nothing to choose")
 
 
 @pytest.fixture(autouse=True)
 def two_cpus() -> Iterator[None]:
-    """Give the services started here two CPUs, whatever the machine has."""
+    """Limit the services started here to two CPUs."""
     os.sched_setaffinity(0, ALL)
     yield
     os.sched_setaffinity(0, MINE)
 
 
 def cpus(service: Service) -> list[set[int]]:
-    """Give the CPUs that each worker may use."""
+    """Return the CPUs that each worker may use."""
     return [os.sched_getaffinity(pid) for pid in workers(service)]
 
 
@@ -41,13 +41,13 @@ def test_two_workers_each_stay_on_a_cpu_of_their_own(vendors: Vendors, tmp_path:
     with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}) as service:
         wait_for(lambda: have_cpus_of_their_own(service, 2))
         assert service.process is not None
-        assert os.sched_getaffinity(service.process.pid) == ALL  # the master hands them out
+        assert os.sched_getaffinity(service.process.pid) == ALL  # the master, which assigns them, is not pinned
         assert service.search("anything")["sources_failed"] == []
 
 
 @pytest.mark.parametrize("turn", [0, 1], ids=["first", "second"])
 def test_worker_in_the_place_of_a_lost_one_takes_its_cpu(turn: int, vendors: Vendors, tmp_path: Path) -> None:
-    """Two workers on one CPU would halve what the service can do, until somebody restarts it."""
+    """Two workers on one CPU would halve the capacity of the service until it is restarted."""
     with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}) as service:
         wait_for(lambda: have_cpus_of_their_own(service, 2))
         before = sorted(workers(service))
@@ -74,7 +74,7 @@ def test_reload_leaves_each_worker_a_cpu_of_its_own(vendors: Vendors, tmp_path: 
     ids=["switched off", "more workers than CPUs"],
 )
 def test_workers_are_left_to_the_kernel(settings: dict[str, str], vendors: Vendors, tmp_path: Path) -> None:
-    """More workers than CPUs must share them evenly, which only the kernel can see to."""
+    """Only the kernel can share CPUs evenly among more workers than there are CPUs."""
     with Service(tmp_path, vendors.environ | settings) as service:
         service.search("anything")
         assert all(each == ALL for each in cpus(service))

@@ -13,19 +13,19 @@ from tests.vendors import Vendors
 
 
 def tree(*directories: Path) -> set[Path]:
-    """Name everything below these directories."""
+    """Return everything below these directories."""
     return {path for directory in directories for path in directory.rglob("*")}
 
 
 def processes(pid: int) -> Iterator[int]:
-    """Name a process and all its descendants."""
+    """Yield the ids of a process and all its descendants."""
     yield pid
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         yield from processes(int(child))
 
 
 def written(pid: int) -> Iterator[Path]:
-    """Name the files that a process has open for writing."""
+    """Yield the files that a process has open for writing."""
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed in the meantime: a client's connection
             target = entry.readlink()
@@ -66,7 +66,7 @@ def test_service_writes_nowhere_but_its_state_directory(vendors: Vendors, tmp_pa
 
 
 def test_state_directory_is_private(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Callers, Credits: what Sift makes there is nobody else's to read."""
+    """contract: Callers, Credits: nobody else can read what Sift creates there."""
     with Service(tmp_path, vendors.environ) as service:
         service.search("anything")
         assert service.state_dir.stat().st_mode & 0o777 == 0o700

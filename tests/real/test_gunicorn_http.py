@@ -1,4 +1,4 @@
-"""HTTP as the shipped gunicorn speaks it: every answer JSON, every path locked, nothing of a request in a log."""
+"""HTTP as gunicorn speaks it with the shipped settings: JSON answers, locked paths, nothing of a request in the log."""
 
 from __future__ import annotations
 
@@ -19,21 +19,17 @@ from tests.service import Reply, Service
 from tests.vendors import Vendors
 
 ROUTES = [
-    *(("GET", "/v1/search", 405), ("PUT", "/v1/search", 405), ("DELETE", "/v1/search", 405)),
-    *(("OPTIONS", "/v1/search", 405), ("TRACE", "/v1/search", 405), ("PATCH", "/v1/search", 405)),
-    *(("OPTIONS", "/v2/search", 405), ("GET", "/v2/search", 405), ("POST", "/v1/status", 405)),
-    *(("BREW", "/v1/search", 405), ("OPTIONS", "/nowhere", 404), ("TRACE", "/nowhere", 404)),
-    *(("GET", "/", 404), ("GET", "/v1", 404), ("GET", "/v1/", 404), ("GET", "/V1/search", 404)),
-    *(("POST", "/v1/search/", 404), ("POST", "//v1/search", 404), ("POST", "/v1//search", 404)),
-    *(("POST", "/v2/search/", 404), ("POST", "//v2/search", 404), ("POST", "/v2//search", 404)),
-    *(("POST", "/v2/scrape", 404), ("GET", "/static/x", 404), ("GET", "/v1/../healthz", 404)),
-    *(("GET", "/healthz/", 404), ("GET", "//healthz", 404), ("GET", "/%2e%2e/etc/passwd", 404)),
-    *(("GET", "/favicon.ico", 404), ("POST", "/v1/search%2F", 404), ("GET", "/v1/search?q=x", 405)),
+    *(("GET", "/v1/search?q=x", 405), ("OPTIONS", "/v1/search", 405), ("BREW", "/v1/search", 405)),
+    *(("OPTIONS", "/v2/search", 405), ("POST", "/v1/status", 405), ("OPTIONS", "/nowhere", 404)),
+    *(("GET", "/", 404), ("GET", "/v1/", 404), ("GET", "/V1/search", 404), ("POST", "/v1/search/", 404)),
+    *(("POST", "//v1/search", 404), ("POST", "/v1//search", 404), ("POST", "/v1/search%2F", 404)),
+    *(("POST", "/v2//search", 404), ("POST", "/v2/scrape", 404), ("GET", "/static/x", 404)),
+    *(("GET", "/healthz/", 404), ("GET", "/v1/../healthz", 404), ("GET", "/%2e%2e/etc/passwd", 404)),
 ]
 
 
 def assert_json_error(reply: Reply, path: str) -> None:
-    """Hold an error to the form of its version, and to no redirect."""
+    """Check that an error has the form of its API version and is no redirect."""
     body = reply.json()
     assert reply.headers["content-type"] == "application/json"
     assert "location" not in reply.headers
@@ -50,7 +46,7 @@ _peers = (f"127.1.{high}.{low}" for high, low in itertools.product(range(256), r
 
 
 def without_key(running: Running, method: str, path: str) -> Reply:
-    """Ask without a key, from an address of its own: refusals of one that goes on failing are slowed down."""
+    """Send a request without a key from a fresh address, since repeated refusals of one address are delayed."""
     connection = http.client.HTTPConnection(
         "127.0.0.1", running.service.port, timeout=20, source_address=(next(_peers), 0)
     )
@@ -81,7 +77,7 @@ def test_wrong_method_or_path_without_key_unauthorized(method: str, path: str, s
 
 
 def test_405_names_the_methods_that_are_allowed(running: Running) -> None:
-    """contract: Errors: as HTTP demands of a 405."""
+    """contract: Errors: HTTP requires `Allow` in a 405."""
     assert running.service.request("PUT", "/v1/search", b"", running.fleet).headers["allow"] == "POST"
 
 
@@ -93,13 +89,13 @@ def test_head_like_get_without_body(running: Running) -> None:
 
 
 def test_url_map_every_route_but_healthz_is_locked(running: Running, tmp_path: Path) -> None:
-    """contract: Callers: no route is open by accident; a new one is found here through the URL map."""
+    """contract: Callers: no route is open by accident; this test reads the routes from the URL map."""
     source = SourceConfig("searxng", "http://127.0.0.1:1")
     app = create_app(Config((source,), state_dir=tmp_path, keys_file=tmp_path / "keys.json", auth=False))
     routes = [(method, rule.rule) for rule in app.url_map.iter_rules() for method in sorted(rule.methods or ())]
     assert {path for _, path in routes} == {"/healthz", "/v1/search", "/v1/status", "/v2/search"}
     for method, path in routes:
-        assert "<" not in path, "give this test a value for the variable part"
+        assert "<" not in path, "this test needs a value for the variable part"
         expected = 200 if path == "/healthz" else 401
         assert without_key(running, method, path).status == expected, (method, path)
 
@@ -107,7 +103,7 @@ def test_url_map_every_route_but_healthz_is_locked(running: Running, tmp_path: P
 @pytest.mark.parametrize("path", ["/v1/search", "/v2/search", "/nowhere"])
 @pytest.mark.parametrize("framing", ["Content-Length: 5000", "Transfer-Encoding: chunked"])
 def test_unauthorized_before_the_body_is_read(path: str, framing: str, running: Running) -> None:
-    """contract: Callers: the answer is there although the body never comes."""
+    """contract: Callers: the answer comes although the body never does."""
     peer = (next(_peers), 0)
     with socket.create_connection(("127.0.0.1", running.service.port), 20, source_address=peer) as connection:
         head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{framing}\r\n\r\n"
@@ -117,7 +113,7 @@ def test_unauthorized_before_the_body_is_read(path: str, framing: str, running: 
 
 @pytest.mark.parametrize("authorization", ["Bearer {}", "bearer {}", "BEARER   {}", "Bearer \t{} "])
 def test_key_of_the_real_command_opens(authorization: str, running: Running) -> None:
-    """contract: Callers: the scheme is case-blind and blanks are free."""
+    """contract: Callers: case of the scheme and number of blanks do not matter."""
     headers = {"Authorization": authorization.format(running.tokens.restricted)}
     assert running.service.post("/v1/search", {"query": "anything"}, headers).status == 200
 
@@ -134,7 +130,7 @@ SECRETS = ("secretquery", "secretpath", "secretagent", "secretreferer", "secretb
 
 
 def test_access_log_when_switched_on_method_status_and_time(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Operations: and nothing else of a request, not even its path."""
+    """contract: Operations: the access log holds method, status and time, and nothing else of a request."""
     headers = {"User-Agent": "secretagent", "Referer": "http://secretreferer/"}
     with Service(tmp_path, vendors.environ, ["--access-logfile", "-"]) as service:
         service.post("/v1/search", {"query": "secretbody", "include_domains": ["secret.example"]}, headers)
@@ -142,7 +138,7 @@ def test_access_log_when_switched_on_method_status_and_time(vendors: Vendors, tm
         service.get("/secretpath", headers)
     log = service.log().decode()
     lines = [line for line in log.splitlines() if not line.startswith(("{", "["))]
-    # Sorted: the line of a request is written after its answer, by a thread of its own.
+    # Sorted: the thread that served a request writes its line after the answer.
     assert sorted(line.rpartition(" ")[0] for line in lines) == ["GET 200", "GET 404", "GET 405", "POST 200"]
     assert all(re.fullmatch(r"[A-Z]+ \d{3} \d+ms", line) for line in lines)
     assert not [secret for secret in SECRETS if secret in log]
@@ -159,7 +155,7 @@ BROKEN = [
 
 
 def test_access_log_off_by_default_and_broken_http_leaves_no_words(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Operations: by default no line a request; gunicorn's own messages carry nothing of one,
+    """contract: Operations: by default no line per request; gunicorn's own messages contain nothing of one,
     at debug level too.
     """
     with Service(tmp_path, vendors.environ | {"SIFT_LOG_LEVEL": "debug"}) as service:

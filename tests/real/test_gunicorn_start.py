@@ -1,4 +1,4 @@
-"""Starting the shipped gunicorn: what it is, what it refuses, and what an import does."""
+"""Starting gunicorn with the shipped settings: what they are, which starts are refused, what an import does."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tests.real.programs import new_key
 from tests.service import ROOT, Service
 from tests.vendors import NAMES, Vendors
 
-MAX_TIMEOUT = 10  # seconds; the largest a source may be given (contract: Settings)
+MAX_TIMEOUT = 10  # seconds; the upper bound for a source (contract: Settings)
 DEMO = {"SIFT_AUTH": "off", "SIFT_DEMO": "on"}
 CONF = ("-c", "python:sift.gunicorn_conf")
 
 
 def gunicorn(home: Path, environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run gunicorn to its end, which must come by itself."""
+    """Run gunicorn until it exits by itself."""
     command = [sys.executable, "-m", "gunicorn", "-b", "127.0.0.1:0", *arguments, "wsgi:app"]
     whole = {"PATH": os.environ["PATH"], "HOME": str(home), "SIFT_STATE_DIR": str(home / "state"), **environ}
     return subprocess.run(command, cwd=ROOT, env=whole, capture_output=True, text=True, timeout=30, check=False)
@@ -86,9 +86,7 @@ REFUSALS = {
 def test_start_that_must_be_refused_ends_at_once_with_one_line(
     refusal: Callable[[Path], dict[str, str]], arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """contract: Settings: a refused start is one line that says why, and the end of all of gunicorn with a non-zero
-    code.
-    """
+    """contract: Settings: a refused start prints one line that says why, and ends gunicorn with a non-zero code."""
     ended = gunicorn(tmp_path, refusal(tmp_path / "state"), *arguments)
     output = ended.stdout + ended.stderr
     said = [line for line in output.splitlines() if line.startswith("sift: ")]
@@ -96,19 +94,19 @@ def test_start_that_must_be_refused_ends_at_once_with_one_line(
     assert len(said) == 1
     assert all(word in said[0] for word in REFUSALS[refusal])
     assert not [word for word in ("Traceback", "secret", "plenty") if word in output]
-    if CONF[0] in arguments:  # the master itself looked: not even a worker was started
+    if CONF[0] in arguments:  # the master itself checked, so no worker was started
         assert output.splitlines() == said
 
 
-def test_start_workers_without_our_settings_refused_once_each_and_ended(tmp_path: Path) -> None:
-    """contract: Settings: also when workers find out, and there are two, none is started again for ever."""
+def test_start_without_our_settings_refused_by_each_worker_ends(tmp_path: Path) -> None:
+    """contract: Settings: when only the workers notice, none of them is respawned for ever."""
     ended = gunicorn(tmp_path, no_source(tmp_path), "--workers", "2")
     assert ended.returncode != 0  # 3, or 1 when the second worker ends while gunicorn is at it
     assert 1 <= ended.stderr.count("SIFT_SEARXNG_URL") <= 2
 
 
 def resolved_settings(tmp_path: Path, environ: dict[str, str]) -> dict[str, Any]:
-    """Give the settings as gunicorn itself understands them."""
+    """Return the settings as gunicorn itself resolves them."""
     listed = gunicorn(tmp_path, {**DEMO, **environ}, *CONF, "--print-config")
     assert listed.returncode == 0, listed.stderr
     return dict(re.findall(r"^(\w+) += (.*)$", listed.stdout, re.MULTILINE))
@@ -120,16 +118,14 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_timeouts_above_the_worst_case_of_a_request(shipped: dict[str, Any]) -> None:
-    """contract: Operations: a worker is neither killed nor cut off while it answers four queries whose sources all
-    take their time.
-    """
+    """contract: Operations: a worker is not killed during four queries whose sources all use their whole timeout."""
     worst = MAX_QUERIES * (MAX_TIMEOUT + GRACE)
     assert int(shipped["timeout"]) > worst
     assert int(shipped["graceful_timeout"]) > worst
 
 
 def test_workers_are_not_restarted_after_some_requests(shipped: dict[str, Any]) -> None:
-    """contract: Operations: such a restart resets connections, so the option is not used."""
+    """contract: Operations: such a restart would reset connections."""
     assert (shipped["max_requests"], shipped["max_requests_jitter"]) == ("0", "0")
 
 
@@ -163,9 +159,7 @@ print([thread.name for thread in threading.enumerate()], sockets, sorted(os.list
 
 @pytest.mark.parametrize("demo", ["on", "off"])
 def test_import_starts_nothing(demo: str, tmp_path: Path) -> None:
-    """contract: Operations: importing the application starts no thread, opens no socket,
-    connects nowhere and writes no file.
-    """
+    """contract: Operations: importing the application starts no thread, opens no socket and writes no file."""
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIFT_AUTH": "off", "SIFT_DEMO": demo}
     environ |= {"SIFT_SEARXNG_URL": "http://127.0.0.1:1", "SIFT_BRAVE_API_KEY": "x", "SIFT_TAVILY_API_KEY": "x"}
     done = subprocess.run(
@@ -178,9 +172,9 @@ def test_import_starts_nothing(demo: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
 def test_two_workers_each_answer_their_first_search(preload: bool, vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Operations: whatever the application holds was made after the fork, or survives it; no worker hangs.
+    """contract: Operations: everything in the application survives the fork or was made after it; no worker hangs.
 
-    Each worker has a cache of its own, so two answers to one query that are not from a cache are of two workers.
+    Each worker has its own cache, so two uncached answers to one query come from two workers.
     """
     with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}, ["--preload"] if preload else []) as service:
         first = service.search("anything")
@@ -197,7 +191,7 @@ def test_two_workers_each_answer_their_first_search(preload: bool, vendors: Vend
 
 @pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
 def test_demo_sources_answer_in_every_worker(preload: bool, tmp_path: Path) -> None:
-    """contract: Demo: a worker's demo server starts on first use, in the worker."""
+    """contract: Demo: each worker starts its own demo server on first use."""
     environ = {"SIFT_DEMO": "on", "WEB_CONCURRENCY": "2", "SIFT_CACHE_TTL": "0"}
     with Service(tmp_path, environ, ["--preload"] if preload else []) as service, ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(service.search, ["context manager"] * 8))
@@ -206,7 +200,7 @@ def test_demo_sources_answer_in_every_worker(preload: bool, tmp_path: Path) -> N
 
 
 def test_entry_point_is_what_the_layout_says() -> None:
-    """contract: Operations: `wsgi:app` is the one application, made by `create_app` at import."""
+    """contract: Operations: `wsgi:app` is the only application, made by `create_app` at import."""
     tree = ast.parse((ROOT / "wsgi.py").read_text())
     calls = [node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
     assert calls.count("create_app") == 1

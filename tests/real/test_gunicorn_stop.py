@@ -1,4 +1,4 @@
-"""Stopping and reloading the shipped gunicorn while it works."""
+"""Stopping and reloading gunicorn, with the shipped settings, under load."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 
 @pytest.fixture
 def hold(vendors: Vendors) -> Iterator[Hold]:
-    """Let Tavily answer only when the test says so."""
+    """Make Tavily hold its answer until the test releases it."""
     held = Hold()
     vendors.behaviour["tavily"] = held.behaviour("tavily")
     yield held
@@ -30,7 +30,7 @@ def hold(vendors: Vendors) -> Iterator[Hold]:
 
 
 def assert_clean(service: Service) -> None:
-    """Hold an end to this: no worker had to be killed, and nothing broke."""
+    """Check that no worker had to be killed and nothing failed."""
     log = service.log()
     assert b"Shutting down: Master" in log
     assert b"SIGKILL" not in log
@@ -39,7 +39,7 @@ def assert_clean(service: Service) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_sigterm_while_a_search_runs_it_is_answered(workers: str, hold: Hold, vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Operations: the service answers what it has taken, and ends with 0."""
+    """contract: Operations: the service answers the requests it has accepted, and exits with 0."""
     with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": workers}) as service, ThreadPoolExecutor(1) as pool:
         answer = pool.submit(service.search, "slow")
         hold.wait()
@@ -55,14 +55,14 @@ def test_sigterm_while_a_search_runs_it_is_answered(workers: str, hold: Hold, ve
 def test_reload_while_a_search_runs_it_is_answered_and_so_are_new_ones(
     hold: Hold, vendors: Vendors, tmp_path: Path
 ) -> None:
-    """contract: Operations: SIGHUP changes the workers without losing a request."""
+    """contract: Operations: SIGHUP replaces the workers without losing a request."""
     with Service(tmp_path, vendors.environ) as service, ThreadPoolExecutor(1) as pool:
         answer = pool.submit(service.search, "slow")
         hold.wait()
         assert service.process is not None
         service.process.send_signal(signal.SIGHUP)
         wait_for(lambda: service.log().count(b"Booting worker") == 2)
-        vendors.restore()  # for what comes now; the first search is still held
+        vendors.restore()  # for new requests; the first search is still held
         news = [service.search(f"new {number}") for number in range(5)]
         assert not answer.done()
         hold.release.set()
@@ -76,18 +76,18 @@ def test_reload_while_a_search_runs_it_is_answered_and_so_are_new_ones(
 def test_idle_service_ends_with_zero_and_leaves_nobody_behind(
     sig: signal.Signals, vendors: Vendors, tmp_path: Path
 ) -> None:
-    """contract: Operations: Ctrl-C and a stop are clean ends, with connections of clients and vendors still open."""
+    """contract: Operations: Ctrl-C and SIGTERM are clean ends, even with connections still open."""
     with Service(tmp_path, vendors.environ) as service:
         service.search("anything")
         assert service.stop(sig) == 0
         assert not listens(service.port)
-    wait_for(lambda: vendors.connections == 0)  # the worker's end closes them
+    wait_for(lambda: vendors.connections == 0)  # closed as the worker exits
     assert_clean(service)
 
 
 @pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
 def test_ctrl_c_is_the_masters_alone(preload: bool, vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Operations: a terminal sends SIGINT to all processes; a worker that heeds it too may lock itself up."""
+    """contract: Operations: a terminal sends SIGINT to all processes; a worker that handles it too can deadlock."""
     with Service(tmp_path, vendors.environ, ["--preload"] if preload else []) as service:
         assert service.process is not None
         master = service.process.pid
@@ -106,14 +106,14 @@ worker = ThreadWorker.__new__(ThreadWorker)
 worker.cfg = SimpleNamespace(worker_int=lambda worker: None)
 worker.tpool = ThreadPoolExecutor(1)
 post_worker_init(worker)
-with worker.tpool._shutdown_lock:  # as the main thread does while it hands out a request
+with worker.tpool._shutdown_lock:  # as the main thread does while it submits a request
     signal.raise_signal(signal.SIGQUIT)
 sys.exit("went on")
 """
 
 
 def test_quick_stop_while_a_request_is_handed_out_ends_at_once(tmp_path: Path) -> None:
-    """contract: Operations: the worker does not wait for a lock that its own main thread holds."""
+    """contract: Operations: a worker never waits for a lock that its own main thread holds."""
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "SIFT_AUTH": "off", "SIFT_DEMO": "on"}
     done = subprocess.run(
         [sys.executable, "-c", QUIT], cwd=ROOT, env=environ, capture_output=True, timeout=30, check=False

@@ -1,4 +1,4 @@
-"""`make`, as the README tells it."""
+"""`make`, as the README describes it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ pytestmark = pytest.mark.skipif(not shutil.which("make"), reason="make is not in
 
 
 def make(*arguments: str) -> list[str]:
-    """Build a make command that uses these tests' environment, and thinks it is up to date."""
+    """Return a make command that uses these tests' environment and takes it as up to date."""
     marks = [f"{sys.prefix}/installed{kind}" for kind in ("", "-test", "-lint")]
     return ["make", "--no-print-directory", f"VENV={sys.prefix}", *(f"-o{mark}" for mark in marks), *arguments]
 
 
 class MakeRun(Program):
-    """Run `make run` in a session of its own, so that a Ctrl-C can be sent to all of it as a terminal does."""
+    """`make run` in a new session, so that a Ctrl-C can be sent to the whole group, as a terminal does."""
 
     def __init__(self, path: Path, environ: dict[str, str]) -> None:
         self.port = free_port()
@@ -40,11 +40,11 @@ class MakeRun(Program):
         super().__init__(command, environ, path / "make.log", lambda: listens(self.port))
 
     def lines(self) -> list[str]:
-        """Give the lines that are not gunicorn's or a log record."""
+        """Return the lines that are not log lines."""
         return [line for line in self.log_path.read_text().splitlines() if not line.startswith(("[", "{"))]
 
     def search(self, query: str) -> tuple[int, Any]:
-        """Search as the line that `make run` prints tells."""
+        """Search in the way that `make run` suggests."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
             connection.request("POST", "/v1/search", json.dumps({"query": query}))
@@ -61,7 +61,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeRun]:
 
 
 def test_run_says_in_two_lines_what_it_serves_and_what_to_try(demo: MakeRun) -> None:
-    """README: address, authentication and demo sources; and a command that works as printed."""
+    """README: address, authentication and demo sources are named, and the command works as printed."""
     first, second = demo.lines()
     assert f"http://127.0.0.1:{demo.port}" in first
     assert "authentication off" in first
@@ -74,7 +74,7 @@ def test_run_says_in_two_lines_what_it_serves_and_what_to_try(demo: MakeRun) -> 
 
 
 def test_run_without_sources_answers_from_the_demo(demo: MakeRun) -> None:
-    """contract: Demo: three sources, and every answer says what they are."""
+    """contract: Demo: three sources, and every answer says that they are the demo's."""
     status, answer = demo.search("context manager")
     assert status == 200
     assert answer["sources_ok"] == [*NAMES]
@@ -82,7 +82,7 @@ def test_run_without_sources_answers_from_the_demo(demo: MakeRun) -> None:
 
 
 def test_run_listens_on_loopback_only(demo: MakeRun) -> None:
-    """README: this machine only, whatever address is asked."""
+    """README: this machine only."""
     tables = Path("/proc/net/tcp").read_text() + (
         Path("/proc/net/tcp6").read_text() if Path("/proc/net/tcp6").exists() else ""
     )
@@ -91,7 +91,7 @@ def test_run_listens_on_loopback_only(demo: MakeRun) -> None:
 
 
 def test_run_with_sources_and_keys_uses_those(tmp_path: Path, vendors: Vendors) -> None:
-    """README: with sources set no demo; with SIFT_AUTH set no open door. Ctrl-C ends it cleanly."""
+    """README: with a source set there is no demo, with SIFT_AUTH set a key is needed. Ctrl-C ends it cleanly."""
     token = new_key(tmp_path / ".local" / "state" / "sift", "me", "fleet")
     with MakeRun(tmp_path, vendors.environ | {"SIFT_AUTH": "keys"}) as running:
         first, second = running.lines()
@@ -122,19 +122,19 @@ def test_run_with_sources_and_keys_uses_those(tmp_path: Path, vendors: Vendors) 
     ids=["no source", "no key"],
 )
 def test_run_refused_says_why(environ: dict[str, str], words: str, tmp_path: Path) -> None:
-    """contract: Settings: what the owner asked for by name is not changed behind his back."""
+    """contract: Settings: a setting made explicitly is not overridden."""
     whole = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **environ}
     done = subprocess.run(
         make("run", f"PORT={free_port()}"), env=whole, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False
     )
-    assert done.returncode == 2  # make's own code for a recipe that failed
-    assert "Starting Sift" not in done.stdout  # nothing is claimed before all settings are known to be good
+    assert done.returncode == 2  # make's code for a failed recipe
+    assert "Starting Sift" not in done.stdout  # nothing is announced before all settings are checked
     (said,) = [line for line in done.stderr.splitlines() if line.startswith("sift: ")]
     assert words in said
 
 
 def plain_make(*arguments: str) -> str:
-    """Run make as from a shell: these tests themselves may run under `make test`, whose variables change it."""
+    """Run make as from a shell: `make test` would pass its own variables on."""
     environ = {"PATH": os.environ["PATH"]}
     return subprocess.run(
         ["make", *arguments], cwd=ROOT, env=environ, capture_output=True, text=True, check=True
@@ -142,7 +142,7 @@ def plain_make(*arguments: str) -> str:
 
 
 def test_help_is_the_default_and_names_every_target() -> None:
-    """README: `make` alone lists what there is."""
+    """README: `make` alone lists every target."""
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     listed = plain_make()
     assert {line.split()[1] for line in listed.splitlines()} == targets
@@ -160,14 +160,14 @@ def test_help_is_the_default_and_names_every_target() -> None:
     ],
 )
 def test_target_makes_its_environment_and_runs(target: str, commands: Sequence[str], tmp_path: Path) -> None:
-    """README: each target works on a machine that has nothing but Python."""
+    """README: each target works on a machine with nothing but Python."""
     planned = plain_make("-n", target, f"VENV={tmp_path / 'venv'}")
     places = [planned.index(words) for words in ("-m venv", "pip install", *commands)]
     assert places == sorted(places)
 
 
 def test_installation_is_repeated_when_the_settings_change(tmp_path: Path) -> None:
-    """A checkout that was installed before is installed again after setup.cfg has changed, and only then."""
+    """An installed checkout is reinstalled when setup.cfg has changed, and only then."""
     venv = tmp_path / "venv"
     venv.mkdir()
     for mark in ("installed", "installed-test"):

@@ -1,4 +1,4 @@
-"""Threads, as the shipped gunicorn runs them."""
+"""Threads of a worker with the shipped settings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def hold() -> Iterator[Hold]:
 
 
 def test_hung_source_others_answer_while_it_still_hangs(hold: Hold, vendors: Vendors, tmp_path: Path) -> None:
-    """contract: HTTP calls: the answer does not wait for a source past its limit."""
+    """contract: HTTP calls: an answer does not wait for a source past its timeout."""
     vendors.behaviour["brave_llm"] = hold.behaviour("brave_llm")
     with Service(tmp_path, vendors.environ | {"SIFT_BRAVE_TIMEOUT": "0.3"}) as service:
         answer = service.search("anything")
@@ -38,9 +38,9 @@ def test_hung_source_others_answer_while_it_still_hangs(hold: Hold, vendors: Ven
 
 
 def test_as_many_requests_as_threads_every_call_runs_at_once(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Operations: nothing queues inside, so full threads cannot lock each other out.
+    """contract: Operations: nothing queues inside, so busy threads cannot deadlock.
 
-    Each vendor call waits until the calls of all requests are there: one that queues would let all of them fail.
+    Each vendor call waits until the calls of all requests have arrived: one queued call would make all of them fail.
     """
     threads = 4
     all_there = threading.Barrier(threads * len(NAMES))
@@ -57,15 +57,15 @@ def test_as_many_requests_as_threads_every_call_runs_at_once(vendors: Vendors, t
         with ThreadPoolExecutor(threads) as pool:
             answers = list(pool.map(service.search, [f"query {number}" for number in range(threads)]))
         vendors.restore()
-        with ThreadPoolExecutor(4 * threads) as pool:  # more than it has threads: these wait their turn
+        with ThreadPoolExecutor(4 * threads) as pool:  # more requests than threads: some wait their turn
             answers += pool.map(service.search, [f"more {number}" for number in range(4 * threads)])
     assert all(answer["sources_ok"] == list(NAMES) and not answer["warnings"] for answer in answers)
 
 
 def test_failures_in_pool_threads_need_no_request_context(running: Running) -> None:
-    """Whatever a source meets in its thread, no "outside of request context" comes of it.
+    """No failure in a pool thread needs Flask's request context.
 
-    The caller's class is carried into the record although the work is done in other threads.
+    The record has the caller's class although other threads do the work.
     """
     broken = [reply(b"", 500), reply(b"no JSON"), reply({"results": 5}), lambda *_: None]
     before = len(running.service.records())
