@@ -1,4 +1,4 @@
-"""Every error as JSON, in the form of the version that was asked (contract: Errors, Firecrawl door)."""
+"""Error responses: JSON in the format of the API version requested (contract: Errors, Firecrawl door)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from sift.search.fields import MAX_QUERY
 from sift.search.model import encode
 
 _log = logging.getLogger("sift.api")
-_UNAUTHORIZED = "sift: missing or invalid API key"  # names who answered: a client may believe it asked the cloud
+_UNAUTHORIZED = "sift: missing or invalid API key"  # names Sift: the client may think it reached the cloud
 _V2_DETAILS = {
     "query": f"query must be a non-empty string of at most {MAX_QUERY} characters",
     "limit": "limit must be a whole number from 1 to 100",
@@ -27,7 +27,7 @@ _V2_DETAILS = {
 
 
 def install(app: Flask) -> None:
-    """Answer every error of the application, the framework's own too."""
+    """Register handlers for every error of the application, including the framework's own."""
     app.register_error_handler(
         InvalidJsonError, lambda _: refuse(400, "invalid json", details="body must be an object")
     )
@@ -40,12 +40,12 @@ def install(app: Flask) -> None:
 
 
 def json_response(value: object, status: int = 200) -> Response:
-    """Answer with a JSON value."""
+    """Return a response with a JSON body."""
     return Response(encode(value), status, mimetype="application/json")
 
 
 def refuse(status: int, error: str, *, hint: str = "", details: str = "", **more: Any) -> Response:
-    """Answer with an error; `details` is shown by v2 only, `hint` and `more` by all else."""
+    """Return an error response. Only v2 shows `details`; everything else shows `hint` and `more`."""
     if request.path.startswith("/v2/"):
         return json_response({"success": False, "error": error, "details": details}, status)
     return json_response({"error": error, "hint": hint, **more}, status)

@@ -1,4 +1,4 @@
-"""The door: every request but `/healthz` shows its key before anything of it is read (contract: Callers)."""
+"""Authentication before anything of a request is read; only `/healthz` is open (contract: Callers)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from sift.errors import UnauthorizedError
 
 OPEN = "/healthz"
 CALLER = "sift.caller"
-"""The place in the WSGI environ of a caller who has shown a key; no request can name it."""
+"""The WSGI environ key of a caller already authenticated; no request header can set it."""
 
 
 def install(app: Flask) -> None:
-    """Ask for the key before routing errors are told, so that unknown paths answer 401 too."""
+    """Authenticate before routing errors are raised, so that unknown paths also answer 401."""
     app.before_request(_identify)
 
 
 def _identify() -> None:
     environ = request.environ
-    path = environ.get("PATH_INFO", "")  # not request.path, where a doubled slash at the start is one
+    path = environ.get("PATH_INFO", "")  # not request.path, which collapses leading slashes
     if path == OPEN:
         return
     if CALLER in environ:

@@ -1,6 +1,6 @@
-"""Who is calling: the key file as the service follows it, looked at while requests come.
+"""Identification of callers by a key file that is checked for changes as requests come.
 
-No error and no log record here shows a token, a secret or a hash.
+No error and no log record shows a token, a secret or a hash.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from sift.auth.entry import Key
 from sift.auth.keystore import read_keys
 from sift.errors import ConfigError, UnauthorizedError
 
-# The secret's own alphabet holds "_", so only the two first underscores divide a token.
+# Secrets may contain "_", so only the first two underscores separate the parts of a token.
 _BEARER = re.compile(r"(?i:bearer)[ \t]+sift_([A-Za-z2-7]{8})_([A-Za-z0-9_-]{43})[ \t]*", re.ASCII)
 _NO_MATCH = ("", "")
 
 LOOK_EVERY = 0.002
-"""Seconds between two looks at the file. Not one a request: each system call has a thread give up the interpreter and
-win it back. No `sift key` ends in less."""
+"""Seconds between checks of the file. Checking on every request would cost a system call, and so the GIL, every time.
+No `sift key` command completes in less."""
 
 _log = logging.getLogger("sift.auth")
 
-# Unknown ids are compared with this one: it is off, and no secret is known to have this digest.
+# Unknown ids are compared with this key: it is disabled, and no secret is known to have its digest.
 _DUMMY = Key("", Caller("", "restricted"), bytes(32), datetime(1970, 1, 1, tzinfo=UTC), disabled=True)
 
 
@@ -42,7 +42,7 @@ class _Held(NamedTuple):
 
 
 class KeyFile:
-    """Find callers in a key file, and follow the file when it changes. Safe to share between threads."""
+    """The callers of a key file, which is reread when it changes. Thread-safe."""
 
     def __init__(
         self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC), look_every: float = LOOK_EVERY
@@ -56,7 +56,7 @@ class KeyFile:
         self._next_look = 0.0  # time.monotonic() seconds
 
     def check(self) -> None:
-        """Read the file; raise ConfigError unless it is sound, private and holds a usable key (fails closed)."""
+        """Read the file; raise ConfigError unless it is valid, private and holds a usable key."""
         with self._lock:
             stamp = self._stamp()
             keys = read_keys(self._path)
@@ -66,15 +66,15 @@ class KeyFile:
             raise ConfigError("SIFT_KEYS_FILE: no key in it is usable")
 
     def identify(self, authorization: str | None) -> Caller:
-        """Return the caller of an Authorization header; raise UnauthorizedError, the same for every reason.
+        """Return the caller of an Authorization header; raise UnauthorizedError, whatever the reason, otherwise.
 
-        Unknown and malformed ones do the work of known ones, so that the time taken tells nothing.
+        Unknown and malformed tokens take the same path as known ones, so that timing reveals nothing.
         """
         keys = self._current()
         match = _BEARER.fullmatch(authorization or "")
         key_id, secret = match.groups() if match else _NO_MATCH
         key = keys.get(key_id, _DUMMY)
-        # Bytes: compare_digest raises on a str that is not ASCII.
+        # Bytes, because compare_digest raises on a str that is not ASCII.
         known = hmac.compare_digest(sha256(secret.encode()).digest(), key.digest)
         usable = key.is_usable(self._now())
         if not (known and usable):
@@ -83,10 +83,10 @@ class KeyFile:
 
     def _stamp(self) -> tuple[int, ...] | None:
         try:
-            found = os.stat(self._stat_path)  # noqa: PTH116 - on every request, and three times as fast as Path.stat
+            found = os.stat(self._stat_path)  # noqa: PTH116 - on the request path, and cheaper than Path.stat
         except OSError:
             return None
-        # The change time too: chmod alone repairs or breaks a file.
+        # The change time, too: chmod alone repairs or breaks a file.
         return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
     def _current(self) -> dict[str, Key]:
@@ -98,7 +98,7 @@ class KeyFile:
         if self._stamp() == held.stamp:
             return held.keys
         with self._lock:
-            stamp = self._stamp()  # before reading: a change in between is seen by the next request
+            stamp = self._stamp()  # before reading: a change in between is seen at the next check
             if stamp != self._held.stamp:
                 self._held = _Held(stamp, self._reread())
             return self._held.keys

@@ -1,4 +1,4 @@
-"""The key file on disk: read with suspicion, written in one step, by one `sift key` command at a time.
+"""The key file on disk: checked on reading, replaced atomically, by one `sift key` command at a time.
 
 contract: Callers.
 """
@@ -20,9 +20,9 @@ _MAX_BYTES = 4 * 1024 * 1024
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:
-    """Read a key file; raise ConfigError in one line, with the path and without content, unless it is sound."""
+    """Return the keys of a file; raise ConfigError, one line with the path and no content, unless it is valid."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not hang a request
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO must not block a request
         try:
             text = _read_private(handle)
         finally:
@@ -36,12 +36,12 @@ def read_keys(path: Path) -> tuple[Key, ...]:
         reason = str(error)
     except (ValueError, RecursionError):
         reason = "is malformed"
-    raise ConfigError(f"SIFT_KEYS_FILE: {str(path)!a} {reason}")  # ascii: one line, whatever the path holds
+    raise ConfigError(f"SIFT_KEYS_FILE: {str(path)!a} {reason}")  # ASCII: one line, whatever the path contains
 
 
 def write_keys(path: Path, keys: Iterable[Key]) -> None:
-    """Replace the file in one step; the new one has mode 0600 from its first byte (mkstemp's rule)."""
-    target = path.resolve()  # behind a symbolic link, not the link itself
+    """Replace the file atomically. mkstemp gives the new one mode 0600 from the start."""
+    target = path.resolve()  # the target of a symbolic link, not the link
     handle, draft = tempfile.mkstemp(prefix=".keys-", dir=target.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -62,7 +62,7 @@ def write_keys(path: Path, keys: Iterable[Key]) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Let one command at a time read and write. The lock lies beside the file, since writing replaces the file."""
+    """Hold the lock of a key file. It is a file of its own, because writing replaces the key file."""
     handle = os.open(f"{path.resolve()}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -72,11 +72,11 @@ def locked(path: Path) -> Iterator[None]:
 
 
 class _UnfitError(Exception):
-    """Say why an open file is not read at all."""
+    """Raised when an open file must not be read; its text is the reason."""
 
 
 def _read_private(handle: int) -> str:
-    """Read an open file. It is the open file that is judged, so nobody can swap it in between."""
+    """Return the text of an open file. Checking the descriptor leaves no time to swap the file."""
     found = os.fstat(handle)
     if not stat.S_ISREG(found.st_mode):
         raise _UnfitError("is no regular file")

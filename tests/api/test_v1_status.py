@@ -1,4 +1,4 @@
-"""`GET /v1/status`: what runs, which credits are left, what the cache holds."""
+"""`GET /v1/status`: version, sources, credits and cache."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def status(capped: Mapping[str, Credits], *, demo: bool = False) -> Any:
 
 
 def test_status_names_version_start_sources_cache_and_demo_in_order() -> None:
-    """Without a cap a source has no credits at all."""
+    """A source without a cap has no credits."""
     assert list(status({}).items()) == [
         ("version", __version__),
         ("since", "2026-09-29T12:00:00Z"),
@@ -38,7 +38,7 @@ def test_status_names_version_start_sources_cache_and_demo_in_order() -> None:
 
 
 def test_status_several_sources_are_capped_each_has_its_credits() -> None:
-    """Every capped source is told, not the first alone; one whose ledger cannot be read has used an unknown number."""
+    """Every capped source is listed, not only the first; `used` is null when the ledger cannot be read."""
     capped = {"c": Credits(3, 30, MIDNIGHT), "a": Credits(None, 5, MIDNIGHT)}
     assert status(capped)["sources"] == [
         {"name": "a", "credits": {"used": None, "limit": 5, "resets_at": MIDNIGHT}},
@@ -58,14 +58,14 @@ def service(state_dir: Path) -> Config:
 
 
 def test_credits_are_those_of_every_source_with_a_cap(tmp_path: Path) -> None:
-    """A cap of 0 is a cap; the end of the day is the ledger's."""
+    """A cap of 0 is a cap; the ledger decides when the day ends."""
     found = build_services(service(tmp_path / "state")).credits()
     assert {name: each[:2] for name, each in found.items()} == {"brave_llm": (0, 5), "tavily": (0, 0)}
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", each.resets_at) for each in found.values())
 
 
 def test_credits_ledger_cannot_be_read_used_is_unknown(tmp_path: Path) -> None:
-    """The limit and its end are known all the same."""
+    """The limit and the end of the day are still known."""
     (tmp_path / "state").write_text("no directory")
     found = build_services(service(tmp_path / "state")).credits()
     assert {name: each[:2] for name, each in found.items()} == {"brave_llm": (None, 5), "tavily": (None, 0)}

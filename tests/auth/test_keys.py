@@ -15,8 +15,8 @@ from tests.auth.keyfiles import ENTRY, NOW, put
 
 
 def test_new_key_is_private_complete_and_usable(tmp_path: Path) -> None:
-    """contract: Callers: mode 0600 below 0700 whatever the umask, the fields of the contract,
-    the hash of the secret.
+    """contract: Callers: mode 0600 in a directory of mode 0700 whatever the umask, the contract's fields, the secret's
+    digest.
     """
     path = tmp_path / "a" / "keys.json"
     before = os.umask(0)
@@ -41,7 +41,7 @@ def test_new_key_is_private_complete_and_usable(tmp_path: Path) -> None:
 
 
 def test_writing_keeps_all_other_entries(path: Path) -> None:
-    """contract: Callers: making and revoking change one entry and leave the rest, order included."""
+    """contract: Callers: creating and revoking change one entry and keep the others, order included."""
     entries = [
         ENTRY | {"expires": "2027-01-01T00:00:00Z"},
         ENTRY | {"id": "hgfedcba", "name": "日本", "disabled": True},
@@ -57,7 +57,7 @@ def test_writing_keeps_all_other_entries(path: Path) -> None:
 
 
 def test_writing_goes_through_a_link(path: Path, tmp_path: Path) -> None:
-    """contract: Callers: a linked key file stays a link, and its target gets the key."""
+    """contract: Callers: a symbolic link stays one, and its target gets the key."""
     target = tmp_path / "target.json"
     put(target, [])
     path.symlink_to(target)
@@ -70,7 +70,7 @@ def test_writing_goes_through_a_link(path: Path, tmp_path: Path) -> None:
     ("span", "length"), [("1h", timedelta(hours=1)), ("4w", timedelta(28)), ("3650d", timedelta(3650))]
 )
 def test_expiry_spans(path: Path, span: str, length: timedelta) -> None:
-    """contract: Callers: hours, days and weeks."""
+    """contract: Command line: hours, days and weeks."""
     new_key(path, "bot", "fleet", span, NOW)
     assert list_keys(path)[0].expires == NOW + length
 
@@ -83,10 +83,10 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("argument", "values"), REFUSED.items(), ids=REFUSED)
-def test_wrong_argument_is_named_in_words_of_its_own(
+def test_wrong_argument_is_named_without_flags(
     tmp_path: Path, argument: str, values: tuple[str, str, str | None]
 ) -> None:
-    """Who calls these functions knows what its user typed; here there are no flags."""
+    """Callers of these functions know what their user typed; the functions know no flags."""
     with pytest.raises(KeyArgumentError) as refusal:
         new_key(tmp_path / "state" / "keys.json", *values, NOW)
     assert refusal.value.argument == argument
@@ -95,7 +95,7 @@ def test_wrong_argument_is_named_in_words_of_its_own(
 
 @pytest.mark.parametrize("key_id", ["", "hgfedcba"])
 def test_unknown_id_is_named(path: Path, key_id: str) -> None:
-    """A key that is not there cannot be revoked, whether or not there is a file."""
+    """contract: Command line: an unknown key cannot be revoked."""
     for content in ([], [ENTRY]):
         put(path, content)
         with pytest.raises(KeyArgumentError) as refusal:
@@ -104,7 +104,7 @@ def test_unknown_id_is_named(path: Path, key_id: str) -> None:
 
 
 def test_repr_shows_neither_secret_nor_hash(path: Path) -> None:
-    """contract: Callers: what a log may print of a key is its public id and name."""
+    """contract: Log: only the public id and the name of a key can be printed."""
     put(path, [ENTRY])
     shown = repr(list_keys(path))
     assert "abcdefgh" in shown

@@ -1,8 +1,8 @@
-"""Keep a service under faults, hostile bodies, load, reloads and crashes; count what was tried, and what was broken.
+"""Expose services to faults, hostile callers, load, reloads and crashes; count what was tried and what broke.
 
     python -m tests.soak [--minutes 3]
 
-Everything stays on 127.0.0.1. Ends with a summary, and with code 1 when any promise of docs/faults.md was broken.
+Everything stays on 127.0.0.1. Prints a summary at the end, and exits with 1 if a promise of docs/faults.md was broken.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from tests.vendors import Vendors
 from tests.waiting import wait_until
 
 MIB = 1 << 20
-FLAT = 48 * MIB  # what a process may grow between two looks at the same work
+FLAT = 48 * MIB  # how much a process may grow between two measurements of the same work
 BODIES = 5000
 CLIENTS = 64
 
 
 class Soak:
-    """Count what was tried, and hold what was broken."""
+    """What was tried, and which promises were broken."""
 
     def __init__(self) -> None:
         self.tried: Counter[str] = Counter()
@@ -48,12 +48,12 @@ class Soak:
         self.broken: list[str] = []
 
     def promise(self, holds: bool, what: str) -> None:
-        """Note a promise that was not kept."""
+        """Record a promise that was broken."""
         if not holds:
             self.broken.append(what)
 
     def summary(self) -> str:
-        """Say it all."""
+        """Return all counts and broken promises as text."""
         rows = [*self.tried.items(), *((f"most {name}", value) for name, value in self.most.items())]
         lines = [f"{name + ':':<34}{value:>9}" for name, value in rows]
         lines += [f"broken: {what}" for what in self.broken[:50]]
@@ -61,7 +61,7 @@ class Soak:
 
 
 def faults(soak: Soak, place: Path, turn: int) -> None:
-    """Play the whole matrix of faults twice on one service; nothing may be left over or grow."""
+    """Run the whole matrix of faults twice against one service; nothing may leak."""
     with Vendors() as vendors, Service(place, matrix.settings(vendors, 1.0)) as service:
         stage, pid, sizes = Stage(vendors), worker(service), []
         for again in range(2):
@@ -84,7 +84,7 @@ def faults(soak: Soak, place: Path, turn: int) -> None:
 
 
 def hostile(soak: Soak, place: Path, turn: int) -> None:
-    """Send thousands of bodies that nobody should send; memory stays flat."""
+    """Send thousands of hostile bodies; memory stays flat."""
     with Vendors() as vendors, Service(place, matrix.settings(vendors, 5.0)) as service:
         pid = worker(service)
 
@@ -118,7 +118,7 @@ def hostile(soak: Soak, place: Path, turn: int) -> None:
 
 
 def load(soak: Soak, place: Path, turn: int) -> None:
-    """Let 64 clients ask, cold and warm, one vendor slow and one dead."""
+    """Have 64 clients search, cached and uncached, with one slow and one dead vendor."""
     timeout = 1.0
     with Vendors() as vendors, ThreadPoolExecutor(CLIENTS) as pool:
         vendors.behaviour["searxng"] = late(0.3)("searxng")
@@ -148,7 +148,7 @@ def load(soak: Soak, place: Path, turn: int) -> None:
 
 
 def reloads(soak: Soak, place: Path, turn: int) -> None:
-    """Reload again and again while clients ask; none of their requests may be lost."""
+    """Reload repeatedly while clients search; no request may be lost."""
     over = threading.Event()
     with Vendors() as vendors, ThreadPoolExecutor(8) as pool:
         vendors.behaviour["tavily"] = late(0.2)("tavily")
@@ -181,7 +181,7 @@ def reloads(soak: Soak, place: Path, turn: int) -> None:
 
 
 def crashes(soak: Soak, place: Path, turn: int) -> None:
-    """Kill everything in mid-burst, several lives long; the cap holds over all of them."""
+    """Kill all processes during bursts, several times; the cap holds over all lives."""
     cap = 90
     with Vendors() as vendors:
         vendors.behaviour["tavily"] = late(0.05)("tavily")
@@ -212,9 +212,9 @@ PARTS: list[Callable[[Soak, Path, int], None]] = [faults, hostile, load, reloads
 
 
 def main() -> int:
-    """Run all parts, then again until the time is over."""
+    """Run all parts, repeatedly until the time is up; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=3.0, help="go on for at least so long (default: 3)")
+    parser.add_argument("--minutes", type=float, default=3.0, help="how long to run at least (default: 3)")
     minutes = parser.parse_args().minutes
     soak, started, turn = Soak(), time.monotonic(), 0
     while turn == 0 or time.monotonic() - started < 60 * minutes:

@@ -12,7 +12,7 @@ from sift.api.v1 import bp
 
 @bp.get("/status")
 def status() -> Response:
-    """Return this worker's numbers; only the credits are those of all workers."""
+    """Return the numbers of this worker; the credits alone are those of all workers."""
     if g.caller.cls != "fleet":
         return json_response({"error": "forbidden", "hint": "class"}, 403)
     parts = services()
