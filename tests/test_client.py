@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sift.client import ForeignAnswerError, SiftClient, UnreachableError
+from sift.client import ForeignResponseError, SiftClient, UnreachableError
 from sift.errors import ConfigError
 
 ANSWER = {"queries": ["x"], "results": [], "warnings": []}
@@ -101,7 +101,7 @@ def test_redirect_is_not_followed(wire: Wire) -> None:
     """contract: Command line: a redirect is an answer that is not ours, and takes the token nowhere."""
     elsewhere, seen = wire(ok())
     url, _ = wire(ok(status="307 Temporary Redirect", headers=f"Location: {elsewhere}/v1/search\r\n"))
-    with pytest.raises(ForeignAnswerError, match="307"):
+    with pytest.raises(ForeignResponseError, match="307"):
         SiftClient(url, "tok").search({})
     assert seen == []
 
@@ -118,12 +118,12 @@ BROKEN = {
     "nothing": (b"", UnreachableError),
     "no HTTP": (b"SSH-2.0-x\r\n", UnreachableError),
     "cut": (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{", UnreachableError),
-    "bad gzip": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nxx", ForeignAnswerError),
-    "latin-1": (b'HTTP/1.1 200 OK\r\n\r\n{"results": [], "warnings": ["\xfc"]}', ForeignAnswerError),
-    "created": (ok(status="201 Created"), ForeignAnswerError),
-    "no hint": (ok({"error": "x"}, "404 X"), ForeignAnswerError),
-    "no results": (ok({"warnings": []}), ForeignAnswerError),
-    "warning no text": (ok({"results": [], "warnings": [1]}), ForeignAnswerError),
+    "bad gzip": (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nxx", ForeignResponseError),
+    "latin-1": (b'HTTP/1.1 200 OK\r\n\r\n{"results": [], "warnings": ["\xfc"]}', ForeignResponseError),
+    "created": (ok(status="201 Created"), ForeignResponseError),
+    "no hint": (ok({"error": "x"}, "404 X"), ForeignResponseError),
+    "no results": (ok({"warnings": []}), ForeignResponseError),
+    "warning no text": (ok({"results": [], "warnings": [1]}), ForeignResponseError),
 }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sift.cli.terminal import document, plain
+from sift.cli.terminal import document, printable
 
 SIFT_SEARCH = ("sift", "search")
 HOSTILE = "a\x1b[31mred\x1b[0m\x1b]0;title\x07b\x9b2Jc\x85d\u202ee\x7ff\x00g\rh\u2028i\u2066j"
@@ -201,19 +201,19 @@ def test_narrow_terminal_gets_replacements(run: Any, service: Any, locale: dict[
     assert as_json.stdout.isascii()
 
 
-def test_plain_folds_and_strips() -> None:
+def test_printable_folds_and_strips() -> None:
     """contract: Command line: whole sequences go, unfinished ones lose their control character, other scripts stay."""
-    assert plain("  a \n\t b\u00a0c ") == "a b c"
-    assert plain("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\") == "link"
-    assert plain("\x1bPq#0\x1b\\x\x9dtitle\x9cy\x1b(0z\x1bc") == "xyz"
-    assert plain("\x1b]0;never ended") == "0;never ended"
-    assert plain("日本 ü \u200d👩\u200d🔬 \ud800") == "日本 ü \u200d👩\u200d🔬 "
+    assert printable("  a \n\t b\u00a0c ") == "a b c"
+    assert printable("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\") == "link"
+    assert printable("\x1bPq#0\x1b\\x\x9dtitle\x9cy\x1b(0z\x1bc") == "xyz"
+    assert printable("\x1b]0;never ended") == "0;never ended"
+    assert printable("日本 ü \u200d👩\u200d🔬 \ud800") == "日本 ü \u200d👩\u200d🔬 "
 
 
-def test_plain_of_a_hostile_length_ends() -> None:
+def test_printable_of_a_hostile_length_ends() -> None:
     """contract: Command line: cleaning is linear; each of these takes minutes when it is not."""
     for bait in ("\x9d", "\x1b]", "\x1b[", "\x9b0", "\x1b ", "\x1b]x"):
-        assert len(plain(bait * 100_000)) <= 100_000
+        assert len(printable(bait * 100_000)) <= 100_000
 
 
 def test_document_keeps_other_scripts_readable() -> None:
