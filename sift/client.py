@@ -33,7 +33,7 @@ class Response(NamedTuple):
 
 
 class SiftClient:
-    """Client of the service at one address. Raises ConfigError, naming the variable, for an unusable address or token."""
+    """Client of one service. Raises ConfigError, naming the variable, for an unusable address or token."""
 
     def __init__(self, url: str, token: str = "") -> None:
         self._endpoint = f"{_origin(url)}/v1/search"

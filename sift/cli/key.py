@@ -32,7 +32,7 @@ def key() -> None:
 
 @key.command()
 @click.option("--name", required=True, metavar="NAME", help="Who the key is for; shown in the log.")
-@click.option("--class", "cls", required=True, type=click.Choice(CLASSES), help="restricted: search only. fleet: search and status.")
+@click.option("--class", "cls", required=True, type=click.Choice(CLASSES), help="fleet may also see the status.")
 @click.option("--expires", metavar="SPAN", help="Lifetime: 12h, 90d, 4w. Without it the key never expires.")
 def new(name: str, cls: str, expires: str | None) -> None:
     """Create a key and print its token, once."""

@@ -1,6 +1,6 @@
 """Bundled demo sources: the vendors' wire formats over text that is on every machine with Python.
 
-A vendor's stand-in is the module here with the same name as the vendor's in `sift.sources`; it is imported on first use.
+A vendor's stand-in is the module of the same name as the vendor's in `sift.sources`; it is imported on first use.
 """
 
 from __future__ import annotations
