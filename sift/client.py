@@ -1,4 +1,4 @@
-"""HTTP client of our own service, for the command line; no error of it holds a query, a token or an address."""
+"""HTTP client of the Sift service, for the command line; none of its errors contains a query, token or address."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ from sift import __version__
 from sift.errors import ConfigError, SiftError
 
 CONNECT_TIMEOUT = 10.0  # seconds
-ANSWER_TIMEOUT = 60.0  # seconds; the worst case of a request is 4 queries × 10 s
+ANSWER_TIMEOUT = 60.0  # seconds; a request takes at most 4 queries × 10 s
 
 
 class UnreachableError(SiftError):
-    """Say that no answer came: no connection, a broken one, or none in time."""
+    """Raised when no response arrived: no connection, a broken one, or none in time."""
 
 
-class ForeignAnswerError(SiftError):
-    """Say that something answered that is not Sift: a proxy's page, a redirect, another program."""
+class ForeignResponseError(SiftError):
+    """Raised when what answered is not Sift: a proxy's page, a redirect, another program."""
 
 
-class Answer(NamedTuple):
-    """Hold an answer of the service: 200 with an envelope, or another status with `{"error", "hint", …}`."""
+class Response(NamedTuple):
+    """A response of the service: 200 with an envelope, or another status with `{"error", "hint", …}`."""
 
     status: int
     payload: dict[str, Any]
 
 
 class SiftClient:
-    """Ask one service at one address. Raises ConfigError, naming the variable, for an address or token of no use."""
+    """Client of one service. Raises ConfigError, naming the variable, for an unusable address or token."""
 
     def __init__(self, url: str, token: str = "") -> None:
         self._endpoint = f"{_origin(url)}/v1/search"
         self._authorization = f"Bearer {_checked(token)}" if token else ""
-        # Its own host is never reached through a proxy, whatever the environment says.
+        # This host is never reached through a proxy, whatever the environment says.
         self._trust_env = not _is_loopback(urlsplit(self._endpoint).hostname or "")
 
-    def search(self, body: Mapping[str, object]) -> Answer:
-        """Post a search and give the service's answer, errors of the service included (contract: Errors).
+    def search(self, body: Mapping[str, object]) -> Response:
+        """Post a search and return the response, the service's own errors included (contract: Errors).
 
-        Raises UnreachableError or ForeignAnswerError.
+        Raises UnreachableError or ForeignResponseError.
         """
         try:
             status, content = self._post(json.dumps(body, allow_nan=False).encode())
-        # `from None`, everywhere here: the text of a requests error holds the address, and may hold more.
+        # `from None` throughout: the text of a requests error contains the address, and possibly more.
         except requests.exceptions.ContentDecodingError:
-            raise ForeignAnswerError("the answer cannot be read") from None
+            raise ForeignResponseError("the answer cannot be read") from None
         except requests.Timeout:
             raise UnreachableError("the service did not answer in time") from None
-        except OSError:  # every error of requests is one, and a missing CA bundle is nothing more
+        except OSError:  # the base of every requests error; a missing CA bundle is a plain one
             raise UnreachableError("the service cannot be reached") from None
-        return Answer(status, _payload(status, content))
+        return Response(status, _payload(status, content))
 
     def _post(self, body: bytes) -> tuple[int, bytes]:
         headers = {
@@ -72,33 +72,33 @@ class SiftClient:
                 auth=self._sign,
                 allow_redirects=False,
                 timeout=(CONNECT_TIMEOUT, ANSWER_TIMEOUT),
-                stream=True,  # the body is read below, so that the connection is closed also when that fails
+                stream=True,  # the body is read below, so that the connection is closed even when that fails
             ) as response:
                 return response.status_code, response.content
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        # A request with an auth of its own is the only one whose header no .netrc replaces.
+        # Only with an auth of its own does a request keep its header: .netrc would replace it.
         if self._authorization:
             request.headers["Authorization"] = self._authorization
         return request
 
 
 def _origin(url: str) -> str:
-    """Check a base address and give it without a trailing slash."""
+    """Check a base address and return it without a trailing slash."""
     try:
         if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#@"):
             raise ValueError("characters")
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
             raise ValueError("parts")
-        requests.Request("POST", url).prepare()  # refuses hosts it could not ask later
+        requests.Request("POST", url).prepare()  # rejects hosts that a later request would reject
     except (ValueError, requests.RequestException):
         raise ConfigError("SIFT_URL must be an http or https address such as http://127.0.0.1:8787") from None
     return url.rstrip("/")
 
 
 def _checked(token: str) -> str:
-    # requests would refuse such a token in an error that shows it.
+    # requests would reject such a token with an error that shows it.
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise ConfigError("SIFT_TOKEN holds a blank, control or non-ASCII character")
     return token
@@ -115,18 +115,18 @@ def _is_loopback(host: str) -> bool:
 
 
 def _payload(status: int, content: bytes) -> dict[str, Any]:
-    """Give the answer's object; raise ForeignAnswerError unless it is of the shape Sift's answers have."""
+    """Return the body's object; raise ForeignResponseError unless it has the shape of Sift's responses."""
     try:
         payload = json.loads(content.decode(), parse_constant=_refuse)
     except (ValueError, RecursionError):
         payload = None
     if not isinstance(payload, dict) or not _is_ours(status, payload):
-        raise ForeignAnswerError(f"something that is not Sift answered, with status {status}")
+        raise ForeignResponseError(f"something that is not Sift answered, with status {status}")
     return payload
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)  # NaN and Infinity are no JSON
+    raise ValueError(constant)  # NaN and Infinity are not JSON
 
 
 def _is_ours(status: int, payload: dict[str, Any]) -> bool:

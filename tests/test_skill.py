@@ -21,7 +21,7 @@ ENVELOPE = {"queries", "results", "sources_ok", "sources_failed", "warnings", "c
 
 
 def table(heading: str) -> list[list[str]]:
-    """Give the cells of the table below a heading, without its head."""
+    """Return the cells of the table below a heading, without its head."""
     section = BODY.split(f"{heading}\n", 1)[1].split("\n#", 1)[0]
     rows = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows[2:]]
@@ -53,7 +53,7 @@ def test_front_matter_is_valid_for_hermes() -> None:
 
 
 def test_flags_in_skill_and_command_are_the_same() -> None:
-    """contract: Command line: every flag of `sift search` is taught, and none that is not there."""
+    """contract: Command line: every flag of `sift search` is explained, and no other."""
     command = sift.commands["search"]
     wanted = flags(command) - {"--help", "-h"}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", BODY))
@@ -64,7 +64,7 @@ def test_flags_in_skill_and_command_are_the_same() -> None:
 
 @pytest.mark.parametrize("name", FLAGS)
 def test_limits_in_skill_and_command_are_the_same(name: str) -> None:
-    """An agent learns the limits, values and defaults that hold."""
+    """The skill states the limits, values and defaults that the service has."""
     (field,) = [field for field in FIELDS if field.name == name]
     row = next(row for row in table("## Quick Reference") if re.search(rf"`{FLAGS[name]}[ `]", row[0]))
     assert r"\|".join(field.choices) in row[0]
@@ -78,13 +78,13 @@ def test_limits_in_skill_and_command_are_the_same(name: str) -> None:
 
 
 def test_number_of_queries_in_skill_and_service_is_the_same() -> None:
-    """As many as a file may hold, and as the service takes."""
+    """The number of queries in a file is the service's."""
     (row,) = [row for row in table("## Quick Reference") if "--queries-file" in row[0]]
     assert f"1–{MAX_QUERIES} queries" in row[1]
 
 
 def test_fields_in_skill_and_answer_are_the_same() -> None:
-    """contract: Command line: every field of the envelope is explained, and none that is not there."""
+    """contract: Command line: every field of the envelope is explained, and no other."""
     rows = table("### The JSON envelope")
     top = {name for row in rows for name in re.findall(r"`([a-z_]+)", row[0])}
     inner = {row[0]: set(re.findall(r"`([a-z_]+)`", row[1])) for row in rows}
@@ -94,7 +94,7 @@ def test_fields_in_skill_and_answer_are_the_same() -> None:
 
 
 def test_exit_codes_in_skill_and_command_are_the_same() -> None:
-    """contract: Command line: the codes an agent learns are the codes it gets."""
+    """contract: Command line: the skill lists the exit codes that the command has."""
     assert [int(row[0]) for row in table("### Exit codes")] == sorted(set(ExitStatus) - {ExitStatus.INTERRUPTED})
 
 
@@ -115,12 +115,12 @@ WARNINGS = [
 
 @pytest.mark.parametrize("warning", WARNINGS)
 def test_every_warning_is_explained(warning: str) -> None:
-    """contract: Notes: an agent can look up each warning it may get, and what to do."""
+    """contract: Notes: each warning is in the table, with what to do about it."""
     row = next(row for row in table("### Warnings") if re.search(rf"`(: )?([^`]*: )?{re.escape(warning)}`", row[0]))
     assert all(row)
 
 
-def test_no_command_is_taught_that_does_not_exist() -> None:
+def test_no_example_uses_a_command_that_does_not_exist() -> None:
     """contract: Command line: batch and fetch are named as coming; nothing runnable uses a missing command."""
     runnable = "\n".join(re.findall(r"```bash\n(.*?)```", BODY, re.S))
     assert set(re.findall(r"^ *sift ([a-z]+)", runnable, re.M)) <= set(sift.commands)

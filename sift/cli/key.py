@@ -1,4 +1,4 @@
-"""`sift key`: make, list and revoke the keys of the service on this host (contract: Callers)."""
+"""`sift key`: create, list and revoke the keys of the service on this host (contract: Callers)."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from sift.auth.caller import CLASSES
 from sift.auth.entry import Key, format_time
 from sift.auth.keys import KeyArgumentError, list_keys, new_key, revoke
 from sift.cli.status import ExitStatus
-from sift.cli.terminal import complain, plain, say, tell
+from sift.cli.terminal import complain, printable, say, tell
 from sift.config import keys_file
 
-# How the command shows an argument that was refused.
+# How a refused argument is called on the command line.
 _SHOWN = {"name": "--name", "class": "--class", "expires": "--expires", "id": "ID"}
 
 
 @click.group()
 def key() -> None:
-    """Make, list and revoke the keys of callers.
+    """Create, list and revoke the keys of callers.
 
     The file is $SIFT_KEYS_FILE, else keys.json in $SIFT_STATE_DIR, else in $XDG_STATE_HOME/sift or
-    ~/.local/state/sift. A running service follows it without a restart.
+    ~/.local/state/sift. A running service picks up changes without a restart.
     """
 
 
 @key.command()
-@click.option("--name", required=True, metavar="NAME", help="Who the key is for; it appears in the log.")
-@click.option("--class", "cls", required=True, type=click.Choice(CLASSES), help="Whether it may see the status too.")
-@click.option("--expires", metavar="SPAN", help="How long it is good: 12h, 90d, 4w. For ever when left out.")
+@click.option("--name", required=True, metavar="NAME", help="Who the key is for; shown in the log.")
+@click.option("--class", "cls", required=True, type=click.Choice(CLASSES), help="fleet may also see the status.")
+@click.option("--expires", metavar="SPAN", help="Lifetime: 12h, 90d, 4w. Without it the key never expires.")
 def new(name: str, cls: str, expires: str | None) -> None:
-    """Make a key and print its token, once."""
+    """Create a key and print its token, once."""
     with _usage_errors(), _file_errors():
         token = new_key(_path(), name, cls, expires, _now())
     say(token)
-    tell("This token is shown only now. Its caller sets SIFT_TOKEN to it.")
+    tell("This token is not shown again. The caller sets SIFT_TOKEN to it.")
 
 
 @key.command(name="list")
 def list_() -> None:
-    """List all keys, without their secrets: id, class, state, made, expires, name."""
+    """List all keys, without their secrets."""
     keys = list_keys(_path())
     if not keys:
         tell("no keys yet: sift key new --name NAME --class CLASS")
@@ -56,10 +56,10 @@ def list_() -> None:
 @key.command(name="revoke")
 @click.argument("key_id", metavar="ID")
 def revoke_(key_id: str) -> None:
-    """Disable the key with this public ID, at once and for good; its entry stays in the list."""
+    """Disable the key with this ID, immediately and permanently; its entry stays in the list."""
     with _usage_errors(), _file_errors():
         revoked = revoke(_path(), key_id)
-    tell(f"revoked {revoked.id} ({plain(revoked.caller.name)})")
+    tell(f"revoked {revoked.id} ({printable(revoked.caller.name)})")
 
 
 def _path() -> Path:
@@ -74,7 +74,7 @@ def _line(entry: Key, now: datetime) -> str:
     state = "active" if entry.is_usable(now) else "disabled" if entry.disabled else "expired"
     ends = format_time(entry.expires) if entry.expires else "never"
     made = format_time(entry.created)
-    return f"{entry.id}  {entry.caller.cls:<10}  {state:<8}  {made:<20}  {ends:<20}  {plain(entry.caller.name)}"
+    return f"{entry.id}  {entry.caller.cls:<10}  {state:<8}  {made:<20}  {ends:<20}  {printable(entry.caller.name)}"
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What may reach a terminal: text of others is made harmless here, and errors become one line."""
+"""Output that is safe for a terminal: untrusted text is sanitised here, and an error is one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import TextIO
 
-# Whole sequences first, so that no "[31m" is left over. No body may hold a control character, which keeps this linear.
+# Whole sequences, so that no "[31m" is left over. No body may contain a control character, which keeps this linear.
 _SEQUENCE = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor
     "|(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])[^\x00-\x1f\x7f-\x9f]*+(?:\x07|\x1b\\\\|\x9c)"  # OSC, DCS …: titles, links
@@ -20,15 +20,15 @@ _SEQUENCE = re.compile(
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def plain(text: str) -> str:
-    """Make text safe to print on one line: control sequences and bidi characters out, white space folded."""
+def printable(text: str) -> str:
+    """Return text that is safe to print on one line: no control sequences, no bidi controls, white space folded."""
     return _UNSAFE.sub("", " ".join(_SEQUENCE.sub("", text).split()))
 
 
 def document(value: object, encoding: str) -> str:
-    """Write a value as one line of JSON with every unsafe character escaped, as all are that the encoding lacks."""
+    """Return a value as one line of JSON, with unsafe characters and those the encoding lacks escaped."""
     text = json.dumps(value, ensure_ascii=False)
-    # All of them lie inside strings, where an escape means the same.
+    # They occur inside strings only, where an escape is equivalent.
     text = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     try:
         text.encode(encoding)
@@ -38,25 +38,25 @@ def document(value: object, encoding: str) -> str:
 
 
 def say(text: str) -> None:
-    """Print one line on stdout. Not click.echo, which writes UTF-8 to a terminal that says it is ASCII."""
+    """Print one line on stdout. click.echo would write UTF-8 even to an ASCII terminal."""
     sys.stdout.write(f"{text}\n")
 
 
 def tell(text: str) -> None:
-    """Print one line on stderr; that nobody listens there changes nothing."""
+    """Print one line on stderr; a closed or broken stderr is ignored."""
     with suppress(OSError):
         sys.stderr.write(f"{text}\n")
 
 
 def complain(message: str) -> None:
-    """Print an error in one line on stderr."""
+    """Print an error as one line on stderr."""
     tell(f"sift: {message}")
 
 
 def prepare_streams() -> None:
-    """Make both streams printable: what an encoding lacks is replaced, and a closed stream swallows all.
+    """Prepare stdout and stderr: characters their encoding lacks are replaced, and a closed stream discards all.
 
-    A stream that is None would send errors to stdout.
+    With sys.stderr left None, errors would end up on stdout.
     """
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
@@ -66,10 +66,10 @@ def prepare_streams() -> None:
 
 
 def _nowhere() -> TextIO:
-    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - it stays open as long as the process
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open for the life of the process
 
 
 def silence(stream: TextIO) -> None:
-    """Send what a broken stream still holds nowhere, so that the interpreter's last flush is quiet."""
+    """Discard what a broken stream still buffers, so that the interpreter's final flush stays quiet."""
     with suppress(OSError, ValueError), _nowhere() as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())

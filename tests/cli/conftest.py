@@ -1,4 +1,4 @@
-"""A stand-in for the service on loopback, and the installed `sift` command in a process of its own."""
+"""A fake service on loopback, and the installed `sift` command in a process of its own."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ENVELOPE: dict[str, Any] = {
 
 @dataclass
 class Service:
-    """Answer every POST with what the test set, and keep what was asked."""
+    """Answer every POST as the test says, and record the requests."""
 
     status: int = 200
     content: bytes = b""
@@ -106,7 +106,7 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture
 def environ(service: Service, tmp_path: Path) -> dict[str, str]:
-    """Give the whole environment of the command: nothing of the developer's reaches it."""
+    """Return the command's whole environment: nothing of the developer's reaches it."""
     return {
         "PATH": f"{Path(SIFT).parent}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
@@ -122,7 +122,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run(environ: dict[str, str]) -> Run:
-    """Run `sift` as a user does, with changes to the environment as keywords; no run may show a traceback."""
+    """Run `sift` as a user does; keywords change the environment. No run may show a traceback."""
 
     def command(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -136,7 +136,7 @@ def run(environ: dict[str, str]) -> Run:
 
 @pytest.fixture
 def call(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Do as `run` does, in this process: for tables of cases, since starting Python takes longer than the case."""
+    """Like `run`, but in this process: starting Python for each row of a table would take longer than the row."""
 
     def command(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
         monkeypatch.setattr(sys, "argv", ["sift", *arguments])

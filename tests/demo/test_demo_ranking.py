@@ -1,4 +1,4 @@
-"""Queries and rankings: relevant, different, and never broken by what a user types."""
+"""Queries and rankings: relevant, different from each other, and robust against any input."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PASSAGES = (
     Passage("https://a.example/x#2", "Alpha more", "two three, managers of contexts"),
     Passage("https://b.example/", "Beta", "three four"),
 )
-# What FTS5 would read as syntax, and what its tokenizer and ours might see differently.
+# What FTS5 would read as syntax, and where its tokenizer and ours might differ.
 HOSTILE = st.lists(
     st.one_of(
         st.text(max_size=12),

@@ -1,4 +1,4 @@
-"""The three wire shapes, and which filters each vendor honours."""
+"""The three wire formats, and which filters each vendor honours."""
 
 from __future__ import annotations
 
@@ -201,12 +201,9 @@ def test_tavily_without_key_is_401(demo: Client, headers: dict[str, str]) -> Non
     "fields",
     [
         {"query": ""},
-        {"query": "  "},
         {"query": "a" * 401},
         {"max_results": 21},
-        {"max_results": -1},
         {"topic": "sports"},
-        {"topic": ""},
         {"time_range": "hour"},
         {"time_range": "day", "start_date": "2026-01-01"},
         {"start_date": "2026-02-30"},
@@ -229,9 +226,7 @@ def test_tavily_refuses_bad_values_with_400(demo: Client, fields: dict[str, obje
     ("body", "place"),
     [
         (b"", ["body"]),
-        (b"{", ["body"]),
         (b"[]", ["body"]),
-        (b"\xff", ["body"]),
         (b"[" * 100_000, ["body"]),
         (b"{}", ["body", "query"]),
         (b'{"query": 1}', ["body", "query"]),

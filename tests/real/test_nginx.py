@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Front(NamedTuple):
-    """Hold nginx and the service behind it."""
+    """nginx and the service behind it."""
 
     nginx: Nginx
     service: Service
@@ -54,7 +54,7 @@ class Front(NamedTuple):
             connection.close()
 
     def logged(self) -> str:
-        """Give all that nginx has written."""
+        """Return everything that nginx has written."""
         files = [*self.nginx.logs.iterdir(), self.nginx.log_path]
         return "".join(path.read_text() for path in files)
 
@@ -62,7 +62,7 @@ class Front(NamedTuple):
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     path = tmp_path_factory.mktemp("nginx")
-    # One thread: any request that nginx passes on before it is whole would block all others.
+    # One thread: a request that nginx forwards before it is complete would block all others.
     with (
         Vendors() as vendors,
         Service(path, vendors.environ | {"SIFT_THREADS": "1"}) as service,
@@ -72,7 +72,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
 
 
 def padded(size: int) -> bytes:
-    """Make a search whose body has exactly this size."""
+    """Return a search request's body of exactly this size."""
     body = json.dumps({"query": "anything", "padding": ""}).encode()
     return body.replace(b'""', b'"%s"' % (b"x" * (size - len(body))))
 
@@ -124,7 +124,7 @@ def test_slow_clients_hold_no_thread(front: Front) -> None:
         for client in clients:
             client.sendall(b"POST /v1/search HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
         assert front.request("POST", "/v1/search", b'{"query": "whole"}').status == 200
-        for client in clients:  # and it was not free because nginx had given them up
+        for client in clients:  # nginx had not dropped them: that is not why the thread was free
             client.setblocking(False)
             with pytest.raises(ssl.SSLWantReadError):
                 client.recv(1)
@@ -140,7 +140,7 @@ def test_logs_hold_nothing_of_a_request(front: Front) -> None:
         connection.sendall(b"GET /secretbroken HTTP/1.1\r\nsecretheader\r\n\r\n")
         assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
     log = front.nginx.logs / "sift.log"
-    wait_for(lambda: " 400 " in log.read_text())  # a line is written after its answer
+    wait_for(lambda: " 400 " in log.read_text())  # a line is written after the response
     logged = front.logged()
     assert "secret" not in logged
     assert "127.0.0.1" not in logged
