@@ -113,7 +113,6 @@ class Endpoint:
     def _ask(self, method: str, url: str, headers: dict[str, str], body: bytes | None, deadline: float) -> Any:
         call = Call(deadline, self._clock)
         try:
-            call.left()
             response = self._adapter.send(_Request(method, url, headers, body, call), stream=True)
         except (OSError, ValueError) as error:  # every error of requests is an OSError
             # The error's text may hold the URL and so the query: it goes no further than here.

@@ -46,6 +46,19 @@ def test_name_is_no_legal_one_unreachable_and_unsent() -> None:
     assert (error.reason, error.sent) == ("unreachable", False)
 
 
+def test_name_ends_with_a_dot_it_is_looked_up_without() -> None:
+    """contract: HTTP calls: a name is one name, and certificates spell it without a dot."""
+    asked: list[object] = []
+
+    def refuse(host: str, *_: object, **__: object) -> None:
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "no such name")
+
+    client = Endpoint("http://vendor.example./", {}, connections=1, resolver=Resolver(refuse))
+    failure_of(lambda: post(client, later()))
+    assert set(asked) == {"vendor.example"}
+
+
 def test_first_addresses_unusable_next_is_tried(vendors: Vendors) -> None:
     """contract: HTTP calls: a refused address, or one of a family this host lacks, leaves the others of the name."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -110,13 +123,14 @@ def test_addresses_are_judged_none_is_left_unreachable() -> None:
         dial("vendor.example", 80, Call(later()), resolver=resolver, judge=lambda _: ())
 
 
-def test_tls_certificate_is_trusted_answer_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("scheme", ["https", "HTTPS"])
+def test_tls_certificate_is_trusted_answer_comes(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     """contract: HTTP calls: HTTPS works, with kept connections."""
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     lines: list[socket.socket] = []
     with TLSVendors() as vendors:
         vendors.behaviour["tavily"] = counted(reply(GOOD), lines)
-        client = endpoint(vendors.port, {"Authorization": "Bearer k"}, scheme="https")
+        client = endpoint(vendors.port, {"Authorization": "Bearer k"}, scheme=scheme)
         assert outcome_of(lambda: [post(client, later()) for _ in range(3)]) == [GOOD] * 3
         assert [seen.headers["authorization"] for seen in vendors.seen] == ["Bearer k"] * 3
     assert len(set(lines)) == 1

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
-from tests.calls import send
-from tests.vendors import Vendors
+from sift.wire.call import Call
+from sift.wire.dial import dial
+from sift.wire.exchange import Exchange
+from sift.wire.pool import Pool
+from sift.wire.resolver import Resolver
+from tests.calls import later, send
+from tests.vendors import Vendors, reply
 from tests.wire.clients import OK, answer, failure
 
 
@@ -85,3 +92,16 @@ def test_framing_breaks_after_the_status_bad_response(vendors: Vendors, whole: b
 def test_framing_is_odd_but_readable_it_is_read(vendors: Vendors, whole: bytes) -> None:
     """contract: HTTP calls: what can be read in one way only is read."""
     assert answer(vendors, send(whole)) == {}
+
+
+def test_reply_is_closed_twice_connection_is_kept_once(vendors: Vendors) -> None:
+    """contract: HTTP calls: no two calls use a connection at the same time."""
+    vendors.behaviour["tavily"] = reply({})
+    pool, call = Pool(partial(dial, "127.0.0.1", vendors.port, resolver=Resolver()), 4), Call(later())
+    with Exchange(pool, call).urlopen("GET", "/tavily/search", None, {"Host": "vendor.example"}) as got:
+        assert (got.read1(), got.read1()) == (b"{}", b"")
+        got.close()
+    first, second = pool.take(call), pool.take(call)
+    assert first is not second
+    first.close()
+    second.close()
