@@ -29,8 +29,8 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
     },
     "sift/auth/identify.py": {
-        "_reread": [
-            "_log.warning('the changed key file cannot be used, the keys read before stay in force')",
+        "_follow": [
+            "_log.error('key_file_unusable', extra={'fields': fields})",
         ],
     },
     "sift/auth/keystore.py": {
