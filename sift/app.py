@@ -78,6 +78,7 @@ def build_services(config: Config) -> Services:
         cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
         credits=lambda: {name: _credits(ledger, name, cap) for name, cap in caps.items()},
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        checks_host=not config.auth,
         demo=config.demo,
         notices=(DEMO_NOTICE,) if config.demo else (),
     )

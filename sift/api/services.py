@@ -33,6 +33,7 @@ class Services:
     cache_stats: returns the number of entries and the hit rate.
     credits: returns the credits of every capped source, by name.
     since: when the service started, in ISO 8601 with `Z`.
+    checks_host: whether the Host must be local, because no key is asked for.
     demo: whether the bundled demo sources answer. notices: warnings added to every answer.
     """
 
@@ -43,6 +44,7 @@ class Services:
     cache_stats: Callable[[], Mapping[str, float]]
     credits: Callable[[], Mapping[str, Credits]]
     since: str
+    checks_host: bool = False
     demo: bool = False
     notices: tuple[str, ...] = ()
 
