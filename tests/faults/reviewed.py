@@ -41,6 +41,12 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "file.write(format_keys(keys))",
         ],
     },
+    "sift/health.py": {
+        "call_ended": [
+            "_log.info('source_up', extra={'fields': {'source': source, 'failures': failures}})",
+            "_log.warning('source_down', extra={'fields': {'source': source, 'reason': outcome}})",
+        ],
+    },
     "sift/cli/__init__.py": {
         "_dispatch": [
             "complain(str(error))",
