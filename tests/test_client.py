@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,9 +13,10 @@ import pytest
 
 from sift.client import ForeignResponseError, SiftClient, UnreachableError
 from sift.errors import ConfigError
+from tests.wire.tls import CERTIFICATE
 
 ANSWER = {"queries": ["x"], "results": [], "warnings": []}
-Wire = Callable[[bytes], tuple[str, list[Any]]]
+Wire = Callable[..., tuple[str, list[Any]]]
 
 
 @pytest.fixture
@@ -21,7 +24,7 @@ def wire() -> Iterator[Wire]:
     """Start servers that answer every request with the same bytes; return the address and the requests seen."""
     stops: list[Callable[[], object]] = []
 
-    def start(answer: bytes) -> tuple[str, list[Any]]:
+    def start(answer: bytes, *, tls: bool = False) -> tuple[str, list[Any]]:
         seen: list[Any] = []
 
         class Handler(BaseHTTPRequestHandler):
@@ -33,10 +36,14 @@ def wire() -> Iterator[Wire]:
                 pass
 
         server = HTTPServer(("127.0.0.1", 0), Handler)
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(CERTIFICATE)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         stops.extend((server.shutdown, thread.join, server.server_close))
-        return f"http://127.0.0.1:{server.server_port}", seen
+        return f"http{'s' if tls else ''}://127.0.0.1:{server.server_port}", seen
 
     yield start
     for stop in stops:
@@ -63,7 +70,7 @@ def test_search_posts_once_with_its_token(wire: Wire, base: str) -> None:
     a base path and trailing slashes are fine.
     """
     url, seen = wire(ok())
-    assert SiftClient(url + base, "tok").search({"query": "ü", "k": 3}) == (200, ANSWER)
+    assert SiftClient(url + base, "tok").search({"query": "ü", "k": 3}) == (200, ANSWER, None)
     ((path, headers, body),) = seen
     assert path == base.rstrip("/") + "/v1/search"
     assert headers["Authorization"] == "Bearer tok"
@@ -92,7 +99,7 @@ def test_other_hosts_go_through_the_proxy_with_their_token(wire: Wire, monkeypat
     """contract: Command line: elsewhere a proxy is used, and .netrc still does not replace the token."""
     proxy, proxied = wire(ok())
     monkeypatch.setenv("http_proxy", proxy)
-    assert SiftClient("http://sift.invalid", "tok").search({}) == (200, ANSWER)
+    assert SiftClient("http://sift.invalid", "tok").search({}) == (200, ANSWER, None)
     assert proxied[0][0] == "http://sift.invalid/v1/search"
     assert proxied[0][1]["Authorization"] == "Bearer tok"
 
@@ -111,7 +118,7 @@ def test_refusals_of_the_service_are_answers(wire: Wire, status: int) -> None:
     """contract: Errors: an error in Sift's own form is returned as it is."""
     error = {"error": "some error", "hint": "k", "warnings": ["tavily: timeout"]}
     url, _ = wire(ok(error, f"{status} X"))
-    assert SiftClient(url).search({}) == (status, error)
+    assert SiftClient(url).search({}) == (status, error, None)
 
 
 BROKEN = {
@@ -139,11 +146,104 @@ def test_broken_answers_tell_nothing_of_the_request(wire: Wire, answer: bytes, e
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-def test_missing_certificates_are_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """contract: Command line: a REQUESTS_CA_BUNDLE that is not there is one line, and no surprise."""
-    monkeypatch.setenv("REQUESTS_CA_BUNDLE", "/nonexistent.pem")
-    with pytest.raises(UnreachableError):
-        SiftClient("https://sift.invalid").search({})
+@pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"])
+def test_private_authority_is_trusted_when_named_on_loopback_too(wire: Wire, name: str) -> None:
+    """contract: Command line: the usual variables for authorities count wherever the service is."""
+    url, _ = wire(ok(), tls=True)
+    assert SiftClient(url, environ={name: str(CERTIFICATE)}).search({}).payload == ANSWER
+
+
+@pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"])
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_authorities_that_cannot_be_read_are_a_setting_error(tmp_path: Path, name: str, content: str | None) -> None:
+    """contract: Command line: a file of authorities that is missing or holds none is reported by its variable."""
+    if content:
+        (tmp_path / "ca.pem").write_text(content)
+    with pytest.raises(ConfigError, match=name) as caught:
+        SiftClient("https://sift.invalid", environ={name: str(tmp_path / "ca.pem")})
+    assert str(tmp_path) not in str(caught.value)
+
+
+def failure(url: str, **settings: Any) -> str:
+    """Return the message with which a service turns out to be unreachable."""
+    with pytest.raises(UnreachableError) as caught:
+        SiftClient(url, **settings).search({})
+    return str(caught.value)
+
+
+def test_failed_connection_is_named_by_its_kind(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """contract: Command line: a wrong port, name, scheme or certificate can be told apart."""
+    plain, _ = wire(ok())
+    tls, _ = wire(ok(), tls=True)
+    closed, _ = wire(b"")
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))  # bound but not listening
+        refused = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        assert "refused" in failure(refused)
+        monkeypatch.setenv("http_proxy", refused)
+        assert "proxy" in failure("http://sift.invalid")
+    monkeypatch.delenv("http_proxy")
+    assert "name cannot be resolved" in failure("http://sift.invalid")
+    assert "not trusted (self-signed certificate)" in failure(tls)
+    named = failure(tls.replace("127.0.0.1", "localhost"), environ={"SSL_CERT_FILE": str(CERTIFICATE)})
+    assert "not trusted (Hostname mismatch)" in named
+    assert "localhost" not in named
+    assert "no TLS" in failure(plain.replace("http:", "https:"))
+    assert "closed before an answer" in failure(closed)
+
+
+GATEWAYS = {
+    "html": ok("<html>bad gateway</html>", "502 X"),
+    "timeout": ok({"success": False, "error": "sift does not answer", "hint": "", "details": ""}, "504 X"),
+    "json": ok({"success": False, "error": "sift does not answer", "hint": "", "details": ""}, "503 X"),
+}
+
+
+@pytest.mark.parametrize("answer", GATEWAYS.values(), ids=GATEWAYS)
+def test_error_of_a_proxy_is_an_unreachable_service(wire: Wire, answer: bytes) -> None:
+    """contract: Command line: a proxy that cannot reach the service is not taken for a service without sources."""
+    url, _ = wire(answer)
+    assert "a proxy answered" in failure(url)
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("29", 29), ("soon", None), ("9" * 30, None)])
+def test_wait_of_an_unavailable_service_is_read(wire: Wire, header: str, seconds: int | None) -> None:
+    """contract: Unavailable: Retry-After is whole seconds; anything else is ignored."""
+    error = {"error": "search unavailable", "hint": "", "warnings": [], "sources_failed": []}
+    url, _ = wire(ok(error, "503 X", f"Retry-After: {header}\r\n"))
+    assert SiftClient(url).search({}) == (503, error, seconds)
+
+
+@pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\nX-", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_answer_that_drips_ends_with_the_deadline(start: bytes) -> None:
+    """contract: Command line: there is one deadline for a whole call, however steadily bytes come."""
+    done = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(start)
+            for _ in range(500):  # a client without a deadline must not wait for ever
+                if done.wait(0.01):
+                    return
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = threading.Thread(target=drip, args=(listener,))
+        server.start()
+        try:
+            assert "in time" in failure(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.3)
+        finally:
+            done.set()
+            server.join()
+
+
+def test_endless_answer_is_given_up(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """contract: Command line: an answer larger than any of Sift's is not read to its end."""
+    monkeypatch.setattr("sift.client.MAX_BODY", 1000)
+    url, _ = wire(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * 2000)
+    with pytest.raises(ForeignResponseError, match="too large"):
+        SiftClient(url).search({})
 
 
 BAD_ADDRESSES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -18,7 +19,8 @@ from sift.cli.terminal import complain, printable, say, tell
 from sift.config import keys_file
 
 # How a refused argument is called on the command line.
-_SHOWN = {"name": "--name", "class": "--class", "expires": "--expires", "id": "ID"}
+_SHOWN = {"name": "--name", "class": "--class", "expires": "--expires", "id": "ID|NAME"}
+_COLUMNS = "{:<8}  {:<10}  {:<8}  {:<20}  {:<20}  {}"
 
 
 @click.group()
@@ -48,18 +50,35 @@ def list_() -> None:
     keys = list_keys(_path())
     if not keys:
         tell("no keys yet: sift key new --name NAME --class CLASS")
+    elif sys.stdout.isatty():
+        say(_COLUMNS.format("ID", "CLASS", "STATE", "CREATED", "EXPIRES", "NAME"))
     now = _now()
     for entry in keys:
         say(_line(entry, now))
 
 
 @key.command(name="revoke")
-@click.argument("key_id", metavar="ID")
-def revoke_(key_id: str) -> None:
-    """Disable the key with this ID, immediately and permanently; its entry stays in the list."""
+@click.argument("key", metavar="ID|NAME")
+def revoke_(key: str) -> None:
+    """Disable the key with this ID or NAME, immediately and permanently; its entry stays in the list.
+
+    A NAME must be that of one key only, expired and disabled ones aside.
+    """
     with _usage_errors(), _file_errors():
-        revoked = revoke(_path(), key_id)
+        revoked = revoke(_path(), _id(list_keys(_path()), key, _now()))
     tell(f"revoked {revoked.id} ({printable(revoked.caller.name)})")
+
+
+def _id(keys: tuple[Key, ...], wanted: str, now: datetime) -> str:
+    """Return the id that is wanted, or that of the one key with such a name, usable ones before others."""
+    named = [entry for entry in keys if entry.caller.name == wanted]
+    if any(entry.id == wanted for entry in keys) or not named:
+        return wanted
+    found = [entry for entry in named if entry.is_usable(now)] or named
+    if len(found) > 1:
+        ids = ", ".join(f"{entry.id} (of {format_time(entry.created)})" for entry in found)
+        raise KeyArgumentError("id", f"several keys have this name: {ids}")
+    return found[0].id
 
 
 def _path() -> Path:
@@ -74,7 +93,7 @@ def _line(entry: Key, now: datetime) -> str:
     state = "active" if entry.is_usable(now) else "disabled" if entry.disabled else "expired"
     ends = format_time(entry.expires) if entry.expires else "never"
     made = format_time(entry.created)
-    return f"{entry.id}  {entry.caller.cls:<10}  {state:<8}  {made:<20}  {ends:<20}  {printable(entry.caller.name)}"
+    return _COLUMNS.format(entry.id, entry.caller.cls, state, made, ends, printable(entry.caller.name))
 
 
 @contextmanager

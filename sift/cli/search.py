@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sift.cli.flags import FLAGS, field_flags, takes
+from sift.cli.layout import for_pipe, for_terminal
 from sift.cli.status import ExitStatus
-from sift.cli.terminal import complain, document, printable, say, tell
+from sift.cli.terminal import complain, document, explained, printable, say, screen, tell
 from sift.search.fields import MAX_QUERIES, MAX_QUERY
 
 if TYPE_CHECKING:
@@ -31,13 +31,17 @@ _STATUSES = {
 
 
 @click.command()
-@click.argument("query", required=False)
+@click.argument("words", metavar="QUERY", nargs=-1)
 @field_flags
 @click.option(
-    "--queries-file", metavar="PATH", help=f"A JSON array of 1 to {MAX_QUERIES} queries, UTF-8, instead of QUERY."
+    "--queries-file",
+    metavar="PATH",
+    type=click.Path(),  # for completion; it is opened below
+    help=f"A JSON array of 1 to {MAX_QUERIES} queries, UTF-8, instead of QUERY; - reads standard input.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the service's JSON envelope, and nothing else.")
-def search(query: str | None, queries_file: str | None, *, as_json: bool, **fields: Any) -> None:
+@click.option("--full", is_flag=True, help="Show whole snippets on a terminal, not just their first lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer, and nothing else.")
+def search(words: tuple[str, ...], queries_file: str | None, *, full: bool, as_json: bool, **fields: Any) -> None:
     """Search with QUERY, or with several queries whose hits are merged into one list.
 
     The service is at $SIFT_URL (default: http://127.0.0.1:8787), the token in $SIFT_TOKEN. What a source could not do
@@ -46,7 +50,7 @@ def search(query: str | None, queries_file: str | None, *, as_json: bool, **fiel
     Exit codes: 0 answered, with or without hits; 1 internal error, or an answer that is not Sift's; 2 wrong usage;
     3 no valid token; 4 the service cannot be reached; 5 no source answered.
     """
-    body: dict[str, Any] = _queries(query, queries_file)
+    body: dict[str, Any] = _queries(words, queries_file)
     # Only what was set: the defaults are the service's. A repeatable flag that was not given is an empty tuple.
     body |= {name: value for name, value in fields.items() if value is not None and value != ()}
     response = _ask(body)
@@ -55,19 +59,17 @@ def search(query: str | None, queries_file: str | None, *, as_json: bool, **fiel
     if response.status != 200:
         raise click.exceptions.Exit(_refused(response, quiet=as_json))
     if not as_json:
-        # First, so that a reader of only the first lines of stdout still learns which filters did not apply.
-        _warn(response.payload["warnings"])
-        _print(response.payload["results"])
+        _print(response.payload, full=full)
 
 
-def _queries(query: str | None, path: str | None) -> dict[str, Any]:
-    if query is not None and path is not None:
+def _queries(words: tuple[str, ...], path: str | None) -> dict[str, Any]:
+    if words and path is not None:
         raise click.UsageError("QUERY and --queries-file exclude each other.")
     if path is not None:
         return {"queries": _read_queries(path)}
-    if query is None:
+    if not words:
         raise click.UsageError("Give a QUERY, or a --queries-file.")
-    return {"query": query}
+    return {"query": " ".join(words)}
 
 
 def _read_queries(path: str) -> list[str]:
@@ -77,7 +79,7 @@ def _read_queries(path: str) -> list[str]:
         return click.BadParameter(reason, param_hint="'--queries-file'")
 
     try:
-        with Path(path).open("rb") as file:
+        with os.fdopen(os.dup(0), "rb") if path == "-" else Path(path).open("rb") as file:
             content = file.read(_MAX_FILE + 1)
         if len(content) > _MAX_FILE:
             raise refuse("the file is too large.")
@@ -100,9 +102,12 @@ def _ask(body: dict[str, Any]) -> Response:
     from sift.client import ForeignResponseError, SiftClient, UnreachableError
 
     url = os.environ.get("SIFT_URL", "").strip() or DEFAULT_URL
-    client = SiftClient(url, os.environ.get("SIFT_TOKEN", "").strip())
+    client = SiftClient(url, os.environ.get("SIFT_TOKEN", "").strip(), os.environ)
+    count = len(body.get("queries", "1"))
+    queries = f"{count} queries, one after another" if count > 1 else "one query"
     try:
-        return client.search(body)
+        with explained(f"waiting for the slowest source ({queries}) ..."):
+            return client.search(body)
     except UnreachableError as error:
         complain(f"{error}; SIFT_URL says where it is")
         raise click.exceptions.Exit(ExitStatus.UNREACHABLE) from None
@@ -130,31 +135,31 @@ def _reason(response: Response) -> str:
         return "unauthorized: SIFT_TOKEN must hold a valid key"
     if response.status == 404:
         return "not found: SIFT_URL must be the service's address alone, without /v1"
-    return printable(f"the service answered {response.status}: {error} {hint}")
+    wait = "" if response.retry_after is None else f"; try again in {_wait(response.retry_after)}"
+    return printable(f"the service answered {response.status}: {error} {hint}") + wait
 
 
-def _print(hits: list[dict[str, Any]]) -> None:
-    if hits:
-        say("\n".join(_lines(hits)))
-    else:
+def _wait(seconds: int) -> str:
+    """Return a wait in the largest unit that keeps it precise enough, rounded up."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds > 2 * size:
+            return f"{-(-seconds // size)} {unit}"
+    return f"{seconds} s"
+
+
+def _print(payload: dict[str, Any], *, full: bool) -> None:
+    hits, display = payload["results"], screen(os.environ)
+    if display is None:
+        # First, so that a reader of only the first lines of stdout still learns which filters did not apply.
+        _warn(payload["warnings"])
+    lines = for_terminal(hits, display, full=full) if display else for_pipe(hits)
+    for line in lines:
+        say(line)
+    if not hits:
         tell("no hits")
-
-
-def _lines(hits: list[dict[str, Any]]) -> Iterator[str]:
-    for number, hit in enumerate(hits):
-        if number:
-            yield ""
-        yield _shown(hit, "title") or _shown(hit, "url")
-        yield _shown(hit, "url")
-        yield (
-            _shown(hit, "snippet") or "(no snippet)"
-        )  # never empty: a blank line separates hits, and the date is the fourth line
-        if date := _shown(hit, "published_date"):
-            yield date
-
-
-def _shown(hit: dict[str, Any], field: str) -> str:
-    return printable(str(hit.get(field) or ""))
+    if display:  # last, where a long list does not push them off the screen
+        sys.stdout.flush()
+        _warn(payload["warnings"])
 
 
 def _warn(warnings: list[str]) -> None:

@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from typing import TextIO
+from threading import Event, Timer
+from typing import NamedTuple, TextIO
+
+PATIENCE = 1.0  # seconds before a wait is explained
 
 # Whole sequences, so that no "[31m" is left over. No body may contain a control character, which keeps this linear.
 _SEQUENCE = re.compile(
@@ -35,6 +40,72 @@ def document(value: object, encoding: str) -> str:
     except UnicodeEncodeError:
         return json.dumps(value)
     return text
+
+
+class Screen(NamedTuple):
+    """What a terminal can show.
+
+    width: columns. has_styles: whether bold and dim work. has_colour: whether colour works and is wanted.
+    """
+
+    width: int
+    has_styles: bool
+    has_colour: bool
+    ellipsis: str
+
+    def bold(self, text: str) -> str:
+        """Return text that is shown in bold."""
+        return f"\x1b[1m{text}\x1b[0m" if self.has_styles else text
+
+    def dim(self, text: str) -> str:
+        """Return text that is shown fainter than the rest."""
+        return f"\x1b[2m{text}\x1b[0m" if self.has_styles else text
+
+    def green(self, text: str) -> str:
+        """Return text that is shown in green."""
+        return f"\x1b[32m{text}\x1b[0m" if self.has_colour else text
+
+
+def screen(environ: Mapping[str, str]) -> Screen | None:
+    """Return what the terminal behind stdout can show; None when stdout is no terminal."""
+    if not sys.stdout.isatty():
+        return None
+    has_styles = environ.get("TERM", "dumb") != "dumb"
+    ellipsis = "…" if (sys.stdout.encoding or "").lower().startswith("utf") else "..."
+    return Screen(shutil.get_terminal_size().columns, has_styles, has_styles and not environ.get("NO_COLOR"), ellipsis)
+
+
+@contextmanager
+def explained(text: str, after: float = PATIENCE) -> Iterator[None]:
+    """Show a line on stderr while the block runs for longer than `after` seconds; only when all output is a terminal's.
+
+    text: one line; it is erased when the block ends.
+    """
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+        yield
+        return
+    shown = Event()
+
+    def show() -> None:
+        shown.set()
+        _write(text[: shutil.get_terminal_size().columns - 1])  # one row, which can be erased
+
+    timer = Timer(after, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if shown.is_set():
+            _write("\r\x1b[K")
+
+
+def _write(text: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
 
 
 def say(text: str) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from sift.cli import main
+from tests.cli.terminal import Open, Terminal
 
 SIFT = str(Path(sys.executable).with_name("sift"))
 ENVELOPE: dict[str, Any] = {
@@ -89,12 +90,17 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Do nothing: the command was interrupted while it waited."""
+
+
 @pytest.fixture
 def service() -> Iterator[Service]:
     stub = Service()
     stub.answers(ENVELOPE)
     stub.may_answer.set()
-    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(stub)) as server:
+    with _Server(("127.0.0.1", 0), _handler(stub)) as server:
         stub.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -132,6 +138,20 @@ def run(environ: dict[str, str]) -> Run:
         return done
 
     return command
+
+
+@pytest.fixture
+def open_terminal(environ: dict[str, str]) -> Iterator[Open]:
+    """Return a function that starts `sift`, or another program, on a pseudo-terminal."""
+    opened: list[Terminal] = []
+
+    def start(*arguments: str, program: str = "sift", columns: int = 80, rows: int = 40, **changes: str) -> Terminal:
+        opened.append(Terminal((program, *arguments), environ | {"TERM": "xterm-256color"} | changes, columns, rows))
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.kill()
 
 
 @pytest.fixture

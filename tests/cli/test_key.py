@@ -45,6 +45,28 @@ def test_life_of_a_key(run: Any, path: Path) -> None:
     assert run("search", "x", SIFT_TOKEN=token).returncode == 0  # the fake service accepts any
 
 
+def test_name_of_one_key_revokes_it(call: Any, path: Path) -> None:
+    """contract: Command line: a name stands for its key while only one usable key has it."""
+    tokens = [call("key", "new", "--name", "bot", "--class", "fleet").stdout.strip() for _ in range(2)]
+    ids = [token.split("_")[1] for token in tokens]
+    refused = call("key", "revoke", "bot")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert all(key_id in refused.stderr for key_id in ids)
+    assert call("key", "revoke", ids[0]).returncode == 0
+    for _ in range(2):  # the second time, no key with this name is usable, and both have it
+        done = call("key", "revoke", "bot")
+    assert (done.returncode, all(key_id in done.stderr for key_id in ids)) == (2, True)
+    assert [row.split()[2] for row in call("key", "list").stdout.splitlines()] == ["disabled", "disabled"]
+
+
+def test_id_of_a_key_comes_before_a_name_that_looks_like_it(call: Any) -> None:
+    """contract: Command line: naming one key as the id of another does not redirect a revocation."""
+    first = call("key", "new", "--name", "one", "--class", "fleet").stdout.split("_")[1]
+    call("key", "new", "--name", first, "--class", "fleet")
+    assert call("key", "revoke", first).returncode == 0
+    assert [row.split()[2] for row in call("key", "list").stdout.splitlines()] == ["disabled", "active"]
+
+
 def test_place_of_the_file_follows_the_settings(call: Any, path: Path, tmp_path: Path) -> None:
     """contract: Settings: SIFT_KEYS_FILE, else the state directory's keys.json, else the XDG place, else below HOME."""
     places = {
@@ -67,7 +89,6 @@ REFUSED = {
     "expires": (("new", "--name", "n", "--class", "fleet", "--expires", "90"), "--expires"),
     "expires empty": (("new", "--name", "n", "--class", "fleet", "--expires", ""), "--expires"),
     "unknown id": (("revoke", "zzzzzzzz"), "ID"),
-    "empty id": (("revoke", ""), "ID"),
     "unknown command": (("delete", "x"), "delete"),
 }
 

@@ -68,6 +68,25 @@ def test_queries_file_with_bom_and_crlf_is_read_as_utf8(run: Any, service: Any, 
     assert service.body == {"queries": ["für", "日本"]}
 
 
+def test_words_without_quotes_are_one_query(call: Any, service: Any) -> None:
+    """contract: Command line: several words are joined, with flags among them or not."""
+    assert call("search", "asyncio", "task", "--k", "3", "group").returncode == 0
+    assert service.body == {"query": "asyncio task group", "k": 3}
+
+
+def test_queries_are_read_from_standard_input(environ: Any, service: Any) -> None:
+    """contract: Command line: the path `-` is standard input."""
+    command = (*SIFT_SEARCH, "--queries-file", "-", "--json")
+    done = subprocess.run(command, env=environ, input=b'["one", "two"]', capture_output=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert service.body == {"queries": ["one", "two"]}
+    closed = subprocess.run(
+        ["bash", "-c", "sift search --queries-file - <&-"], env=environ, capture_output=True, check=False
+    )
+    assert closed.returncode == 2
+    assert b"--queries-file" in closed.stderr
+
+
 BAD_FILES = {
     "absent": None,
     "object": b"{}",
@@ -95,8 +114,7 @@ USAGE = {
     "no query": ((), "QUERY"),
     "directory": (("--queries-file", "/"), "--queries-file"),
     "endless": (("--queries-file", "/dev/zero"), "--queries-file"),
-    "query and file": (("x", "--queries-file", "/dev/null"), "--queries-file"),
-    "two queries": (("x", "y"), "y"),
+    "words and file": (("x", "y", "--queries-file", "/dev/null"), "--queries-file"),
     "unknown": (("x", "--domain", "a.example"), "--domain"),
 }
 
@@ -224,7 +242,6 @@ REFUSALS = {
     "forbidden": (403, "forbidden", "class", 3, "forbidden"),
     "not found": (404, "not found", "", 1, "SIFT_URL"),
     "internal": (500, "internal error", "", 1, "500"),
-    "unavailable": (503, "search unavailable", "", 5, "search unavailable"),
 }
 
 
@@ -250,6 +267,30 @@ def test_unavailable_names_the_reasons(call: Any, service: Any) -> None:
     assert as_json.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(1, "1 s"), (120, "120 s"), (121, "3 min"), (7200, "120 min"), (7201, "3 h"), (80_000, "23 h")],
+)
+def test_wait_that_is_known_is_shown(call: Any, service: Any, seconds: int, shown: str) -> None:
+    """contract: Unavailable, Command line: Retry-After of a 503 is in the message, in a readable unit."""
+    service.answers({"error": "search unavailable", "hint": "", "warnings": [], "sources_failed": []}, 503)
+    service.headers = {"Retry-After": str(seconds)}
+    for more in ((), ("--json",)):
+        done = call("search", "x", *more)
+        assert (done.returncode, done.stderr) == (
+            5,
+            f"sift: the service answered 503: search unavailable; try again in {shown}\n",
+        )
+
+
+def test_error_of_a_proxy_exits_4(call: Any, service: Any) -> None:
+    """contract: Command line: a 503 that is not Sift's means that Sift cannot be reached."""
+    service.answers({"success": False, "error": "sift does not answer", "hint": "", "details": ""}, 503)
+    done = call("search", "x", "--json")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "a proxy answered for it, with status 503" in done.stderr
+
+
 @pytest.mark.parametrize("as_json", [(), ("--json",)], ids=["text", "json"])
 def test_unreachable_exits_4(run: Any, as_json: tuple[str, ...]) -> None:
     """contract: Command line: a server that is down is exit code 4, with one line on stderr and nothing on stdout."""
@@ -262,7 +303,6 @@ def test_unreachable_exits_4(run: Any, as_json: tuple[str, ...]) -> None:
 
 FOREIGN = {
     "html": (200, b"<html>\x1b[31mlog in</html>"),
-    "html 503": (503, b"<html>bad gateway</html>"),
     "redirect": (302, b""),
     "other json": (200, b'{"status": "ok"}'),
     "broken hit": (200, b'{"results": ["x"], "warnings": []}'),
