@@ -1,4 +1,18 @@
-"""The circuit breaker: a dead source must not cost every search its timeout (contract: Breaker)."""
+"""The circuit breaker: a dead source must not cost every search its timeout (contract: Breaker).
+
+Three states, closed, open and half-open, and five ways in which an admitted call ends:
+
+- answered: ends the row of failures; the trial's answer closes the breaker.
+- failed in a way that counts, as a vendor that is down or overloaded does: the row grows, and at its limit the breaker
+  opens; the trial's failure opens it again.
+- failed the same way, but the query may be to blame: as above only once another query's failure has begun the row;
+  as the trial it decides nothing.
+- failed otherwise, as a vendor that works and refuses does: nothing; the trial's failure opens the breaker again.
+- withdrawn, because it was not made: nothing; the next call is the trial.
+
+A call is heard in the state that admitted it, and only there: what began before the last change of state says nothing
+about the vendor now. `Retry-After` is the exception, as it is about the time to come.
+"""
 
 from __future__ import annotations
 
