@@ -64,6 +64,11 @@ class SourceError(SiftError):
         self.counts = counts
         self.retry_after = retry_after
 
+    @property
+    def hung_up(self) -> bool:
+        """Whether the vendor ended the call after the request was sent and before a status line came."""
+        return self.sent and self.reason == "unreachable"
+
 
 class SearchUnavailableError(SiftError):
     """No source could be asked, or all failed in every query (contract: Unavailable).

@@ -22,9 +22,10 @@ class Source(Protocol):
     def reranked(self) -> bool:
         """Whether the source's list takes part in the RRF sum."""
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Ask the vendor once, and return or raise before `deadline` (monotonic seconds).
 
+        fresh: use a new connection, as those that were kept may be dead.
         Raises SourceError if the call fails.
         """
 
@@ -64,3 +65,7 @@ class Ledger(Protocol):
 
 class LedgerError(Exception):
     """The ledger cannot be read or written; the source must then not be called."""
+
+
+class LedgerLostError(LedgerError):
+    """The ledger is gone or another one is in its place; until somebody acts, no later attempt can succeed."""

@@ -15,14 +15,16 @@ class Call:
     Whoever makes a call makes this, and hands it to all that works for it.
 
     deadline: seconds of `clock` at which the call ends.
+    fresh: whether it takes a new connection, and none that was kept.
     sent: whether some of the request may have left this host.
     answered: whether a status line has come.
     """
 
-    __slots__ = ("_clock", "answered", "deadline", "sent")
+    __slots__ = ("_clock", "answered", "deadline", "fresh", "sent")
 
-    def __init__(self, deadline: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, deadline: float, clock: Callable[[], float] = time.monotonic, *, fresh: bool = False) -> None:
         self.deadline = deadline
+        self.fresh = fresh
         self.sent = False
         self.answered = False
         self._clock = clock

@@ -25,12 +25,12 @@ class Pool:
         weakref.finalize(self, _close_all, self._idle)
 
     def take(self, call: Call) -> Connection:
-        """Return a connection for a call: the newest idle one that is sound, else a new one.
+        """Return a connection for a call: the newest sound idle one unless the call is fresh, else a new one.
 
         One that can be read was closed by the host, or holds bytes that would be taken for the next answer. Raises
         OSError and ValueError as `dial` does.
         """
-        while (connection := self._newest()) is not None:
+        while not call.fresh and (connection := self._newest()) is not None:
             if connection.is_quiet():
                 connection.call = call
                 return connection
