@@ -80,6 +80,8 @@ def build_services(config: Config) -> Services:
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         demo=config.demo,
         notices=(DEMO_NOTICE,) if config.demo else (),
+        share=ledger.share,
+        close=ledger.close,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from flask import current_app
 
@@ -33,6 +33,7 @@ class Services:
     cache_stats: the number of entries and the hit rate.
     credits: from nothing to the credits of every capped source, by its name.
     demo: whether the bundled demo sources answer. notices: warnings that every answer carries.
+    share: takes the mark by which the processes of a service know their ledger. close: books what is not yet booked.
     """
 
     engine: Engine
@@ -44,6 +45,8 @@ class Services:
     since: str
     demo: bool = False
     notices: tuple[str, ...] = ()
+    share: Callable[[Any], None] = lambda mark: None
+    close: Callable[[], None] = lambda: None
 
 
 def services() -> Services:
