@@ -197,7 +197,9 @@ class FakeLedger:
 
 
 class FakeCache:
-    """Keep every answer for ever."""
+    """Keep every answer for ever. seconds: for how long the last one was to be kept."""
+
+    seconds = 0.0
 
     def __init__(self) -> None:
         self.answers: dict[bytes, SearchResult] = {}
@@ -208,10 +210,10 @@ class FakeCache:
         with self._lock:
             return self.answers.get(key)
 
-    def put(self, key: bytes, result: SearchResult) -> None:
+    def put(self, key: bytes, result: SearchResult, seconds: float) -> None:
         """Store an answer."""
         with self._lock:
-            self.answers[key] = result
+            self.answers[key], self.seconds = result, seconds
 
     def __len__(self) -> int:
         return len(self.answers)

@@ -36,8 +36,8 @@ class Cache(Protocol):
     def get(self, key: bytes) -> SearchResult | None:
         """Return the answer stored under `key`; None if there is none or it has expired."""
 
-    def put(self, key: bytes, result: SearchResult) -> None:
-        """Store an answer."""
+    def put(self, key: bytes, result: SearchResult, seconds: float) -> None:
+        """Store an answer for `seconds` at most, not at all if there are none."""
 
     def __len__(self) -> int:
         """Return the number of answers kept."""

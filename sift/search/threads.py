@@ -9,10 +9,10 @@ from queue import SimpleQueue
 Job = Callable[[], None]
 
 
-def start_thread(job: Job) -> None:
+def start_thread(job: Job, name: str = "sift-source") -> None:
     """Run a job in a new thread. Raises RuntimeError if the host allows no more of them."""
     # As daemons they do not keep a worker from ending; a call that is still running then has missed its deadline.
-    threading.Thread(target=job, name="sift-source", daemon=True).start()
+    threading.Thread(target=job, name=name, daemon=True).start()
 
 
 class Threads:
