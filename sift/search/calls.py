@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import PurePath
 
-from sift.errors import SourceError
+from sift.errors import NoThreadError, SourceError
 from sift.observe import NullObserver, Observer
 from sift.search.breaker import Breaker, Permit
 from sift.search.model import Outcome, Round, SearchRequest, Skip, SourceOut
@@ -23,7 +23,7 @@ _log = logging.getLogger("sift.search")
 GRACE = 0.25
 """Seconds past its deadline that a request still waits for a call in the pool to report."""
 DAY = 86_400
-_NO_THREAD = "no thread left"
+_NO_THREAD = NoThreadError().reason
 _UNCOUNTED = "daily cap unavailable"
 _USUAL = re.compile(r"""[\w\s.,:?!'"&+-]{0,200}""")
 
@@ -140,6 +140,9 @@ class Calls:
         call.permit = permit
         started = self._clock()
         out, error = self._fetch(call, permit, query, request)
+        if isinstance(error, NoThreadError):
+            self._ledger.settle(name, day, 0)
+            return Skip(_NO_THREAD)
         price = 0 if (error and not error.sent) or not out.asked else out.credits
         self._ledger.settle(name, day, price)
         if call.claim():

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+from sift.errors import NoThreadError
+
 THREADS = 8
 """Threads for the look-ups of one host; each host has its own, so that one that hangs holds no other up."""
 
@@ -45,7 +47,10 @@ class Resolver:
         self._under_way: dict[tuple[str, int], tuple[Future[Sequence[Any]], float]] = {}
 
     def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
-        """Return the addresses of a host, within `seconds`, in the order to try. Raises OSError, ValueError."""
+        """Return the addresses of a host, within `seconds`, in the order to try.
+
+        Raises OSError, ValueError, NoThreadError.
+        """
         try:
             found = self._ask(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         except socket.gaierror:  # it is a name
@@ -59,6 +64,9 @@ class Resolver:
             if future is None or future.done() or now - since > self._patience:
                 if host not in self._threads:
                     self._threads[host] = ThreadPoolExecutor(THREADS, "sift-look-up")
-                future = self._threads[host].submit(self._ask, host, port, type=socket.SOCK_STREAM)
+                try:
+                    future = self._threads[host].submit(self._ask, host, port, type=socket.SOCK_STREAM)
+                except RuntimeError:
+                    raise NoThreadError from None
                 self._under_way[host, port] = future, now
             return future

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sift.errors import SourceError
+from sift.errors import NoThreadError, SourceError
 from sift.search.model import Filter
 from sift.search.protocols import LedgerError
 from tests.fakes import (
@@ -141,6 +141,18 @@ def test_no_thread_and_no_other_source_is_unavailable_without_a_time() -> None:
     failure = unavailable(engine)
     assert failure.warnings == ("s1: no thread left", "s2: daily cap")
     assert failure.sources_failed == ()
+
+
+def test_source_itself_finds_no_thread_the_call_is_not_made() -> None:
+    """contract: Skips: a name that cannot be resolved for want of a thread is nobody's failure, and costs nothing."""
+    clock, ledger = FakeClock(0.0), FakeLedger({"s1": 9})
+    source = FakeSource("s1", TIMEOUT, NoThreadError(), out(page(1)))
+    engine = engine_of(source, FakeSource("s2", out(page(2))), ledger=ledger, clock=clock, breaker_failures=1)
+    ask(engine, "q1")
+    clock.tick(30)
+    assert summary(ask(engine, "q2")) == (("s2",), (), ("s1: no thread left",))
+    assert summary(ask(engine, "q3")) == (("s1", "s2"), (), ())
+    assert ledger.settled == [("s1", DAY, 1), ("s1", DAY, 0), ("s1", DAY, 1)]
 
 
 def test_trial_without_a_thread_leaves_the_next_one_the_place() -> None:
