@@ -118,15 +118,16 @@ class FakeThreads(Threads):
     def __init__(self, before_late: Callable[[], object] = lambda: None) -> None:
         super().__init__(0)
         self.wanted = "now"
-        self.late: list[Job] = []
+        self.late: list[Callable[[], object]] = []
         self._before_late = before_late
 
-    def run(self, job: Job) -> bool:
+    def run(self, job: Job, ended: Job) -> bool:
         """Run a job, keep it, or refuse it."""
         if self.wanted == "now":
             job()
+            ended()
         elif self.wanted == "late":
-            self.late.append(job)
+            self.late.append(lambda: (job(), ended()))
             self._before_late()
         return self.wanted != "none"
 

@@ -77,7 +77,7 @@ class Calls:
         """Ask the planned sources one query concurrently, and return every outcome."""
         started = self._clock()
         calls = [_Call(source, started + source.timeout) for source in self._sources if source.name in planned]
-        runs = [self._pool.run(partial(self._run, call, query, request)) for call in calls[:-1]]
+        runs = [self._pool.run(partial(self._run, call, query, request), call.ended.release) for call in calls[:-1]]
         # This thread would only wait otherwise, so it makes the last call itself.
         last = [self._make(call, query, request) for call in calls[-1:]]
         outcomes = [self._outcome(call, runs=each) for call, each in zip(calls, runs, strict=False)]
@@ -89,8 +89,6 @@ class Calls:
             call.outcome = self._make(call, query, request)
         except BaseException as error:
             call.error = error
-        finally:
-            call.ended.release()
 
     def _outcome(self, call: _Call, *, runs: bool) -> Outcome:
         """Wait for a call in the pool, until GRACE past its deadline."""

@@ -29,10 +29,10 @@ class Threads:
         self._start = start
         self._lock = threading.Lock()
         self._count = 0
-        self._idle: list[SimpleQueue[Job]] = []  # the inbox of each thread that waits, the latest last
+        self._idle: list[SimpleQueue[tuple[Job, Job]]] = []  # the inbox of each thread that waits, the latest last
 
-    def run(self, job: Job) -> bool:
-        """Run a job, which must not raise; return False, and never run it, if there is no thread for it."""
+    def run(self, job: Job, ended: Job) -> bool:
+        """Run a job, then `ended`; return False, and run neither, if there is no thread for it. Neither may raise."""
         with self._lock:
             inbox = self._idle.pop() if self._idle else None
             if inbox is None:
@@ -40,10 +40,10 @@ class Threads:
                     return False
                 self._count += 1
         if inbox is not None:
-            inbox.put(job)
+            inbox.put((job, ended))
             return True
         inbox = SimpleQueue()
-        inbox.put(job)
+        inbox.put((job, ended))
         try:
             self._start(lambda: self._work(inbox))
         except RuntimeError:
@@ -52,8 +52,11 @@ class Threads:
             return False
         return True
 
-    def _work(self, inbox: SimpleQueue[Job]) -> None:
+    def _work(self, inbox: SimpleQueue[tuple[Job, Job]]) -> None:
         while True:
-            inbox.get()()  # no name for the job: an idle thread must not keep a query in memory
+            job, ended = inbox.get()
+            job()
             with self._lock:
                 self._idle.append(inbox)
+            ended()  # not before: who hears of it may have the next job, and finds this thread free
+            del job, ended  # an idle thread must not keep a query in memory

@@ -18,6 +18,7 @@ from sift.errors import SourceError
 from sift.search.calls import GRACE, Calls
 from sift.search.model import Outcome, SearchRequest, Skip, SourceOut
 from sift.search.protocols import LedgerError
+from sift.search.threads import Job
 from tests.fakes import PATIENCE, FakeClock, FakeLedger, FakeSource, FakeThreads, Gate, Step, out
 
 FAILURES, REST, TIMEOUT, CREDITS = 3, 30.0, 5.0, 60
@@ -186,9 +187,9 @@ class CallsMachine(RuleBasedStateMachine):
         assert found.warn == "s1: timeout"
         self.expect(BEHAVIOURS["times out"], USUAL)
 
-    def _in_a_thread(self, gate: Gate, price: int) -> Callable[[Callable[[], None]], bool]:
-        def run(job: Callable[[], None]) -> bool:
-            thread = threading.Thread(target=job)
+    def _in_a_thread(self, gate: Gate, price: int) -> Callable[[Job, Job], bool]:
+        def run(job: Job, ended: Job) -> bool:
+            thread = threading.Thread(target=lambda: (job(), ended()))
             thread.start()
             assert gate.entered.wait(PATIENCE)
             self.clock.tick(TIMEOUT + GRACE)

@@ -41,10 +41,14 @@ class Held:
         self._over.set()
 
 
+def nothing() -> None:
+    """Hear of the end of a job."""
+
+
 def running(pool: Threads) -> Held:
     """Run a job, and wait until it has begun."""
     job = Held()
-    assert pool.run(job)
+    assert pool.run(job, nothing)
     assert job.began.wait(PATIENCE)
     return job
 
@@ -64,11 +68,21 @@ def test_jobs_at_the_same_time_have_a_thread_each_and_later_ones_reuse_them() ->
     third.end()
 
 
+def test_job_has_ended_its_thread_is_free_for_the_next_one() -> None:
+    """contract: Operations: a request that goes on at once, or the next one, never finds too few threads."""
+    pool, outcomes = Threads(1, Starter()), list[bool]()
+    last = Held()
+    last.end()
+    assert pool.run(nothing, lambda: outcomes.append(pool.run(last, nothing)))
+    assert last.began.wait(PATIENCE)
+    assert outcomes == [True]
+
+
 def test_all_threads_are_busy_job_is_refused_and_never_runs() -> None:
     """contract: Skips: a job that cannot begin now is refused; it does not wait for a thread."""
     pool = Threads(1, Starter())
     busy, refused = running(pool), Held()
-    assert not pool.run(refused)
+    assert not pool.run(refused, nothing)
     busy.end()
     wait_for(lambda: len(pool._idle) == 1)
     running(pool).end()
@@ -81,7 +95,7 @@ def test_thread_cannot_be_started_job_is_refused_and_never_runs() -> None:
     pool = Threads(2, start)
     start.is_refusing = True
     refused = [Held() for _ in range(5)]
-    assert [pool.run(job) for job in refused] == [False] * 5
+    assert [pool.run(job, nothing) for job in refused] == [False] * 5
     start.is_refusing = False
     jobs = [running(pool), running(pool)]  # what failed to start does not count as a thread
     for job in jobs:
