@@ -84,6 +84,8 @@ def build_services(config: Config) -> Services:
         checks_host=not config.auth,
         demo=config.demo,
         notices=(DEMO_NOTICE,) if config.demo else (),
+        share=ledger.share,
+        close=ledger.close,
     )
 
 

@@ -7,6 +7,7 @@ SiftError
 ├── InvalidSearchError     another field is wrong
 ├── UnauthorizedError      no valid key
 ├── SourceError            one vendor call failed
+│   └── NoThreadError      it could not be made: no thread
 └── SearchUnavailableError no source answered
 """
 
@@ -63,6 +64,18 @@ class SourceError(SiftError):
         self.sent = sent
         self.counts = counts
         self.retry_after = retry_after
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the vendor ended the call after the request was sent and before a status line came."""
+        return self.sent and self.reason == "unreachable"
+
+
+class NoThreadError(SourceError):
+    """A vendor call could not be made, because the host lets Sift start no more threads (contract: Skips)."""
+
+    def __init__(self) -> None:
+        super().__init__("no thread left", sent=False)
 
 
 class SearchUnavailableError(SiftError):

@@ -41,12 +41,12 @@ class Brave:
         endpoint = Endpoint(config.url, {**HEADERS, "X-Subscription-Token": config.key}, connections=calls)
         return cls(endpoint, config.timeout)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once. Raises SourceError."""
         fitted, cuts = fit(self.name, query, characters=MAX_CHARACTERS, words=MAX_WORDS)
         if cuts and filter.exact_match:
             return SourceOut(notes=(too_long(self.name),), asked=False)
-        return parse(self._endpoint.get_json({"q": fitted}, deadline=deadline), notes(filter) + cuts)
+        return parse(self._endpoint.get_json({"q": fitted}, deadline=deadline, fresh=fresh), notes(filter) + cuts)
 
 
 VENDOR = Vendor(SETTINGS, Brave.from_config)

@@ -34,9 +34,9 @@ class Searxng:
         """Return the source described by its settings."""
         return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, HEADERS, connections=calls), config.timeout)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once. Raises SourceError."""
-        body = self._endpoint.get_json(parameters(query, filter), deadline=deadline)
+        body = self._endpoint.get_json(parameters(query, filter), deadline=deadline, fresh=fresh)
         return parse(body, notes(query, filter))
 
 

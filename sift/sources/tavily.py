@@ -42,12 +42,12 @@ class Tavily:
         endpoint = Endpoint(config.url, {**HEADERS, "Authorization": f"Bearer {config.key}"}, connections=calls)
         return cls(endpoint, config.timeout, reranked=config.rerank)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once; hits below `min_score` are dropped before any ranking (R2). Raises SourceError."""
         fitted, cuts = fit(self.name, query, characters=MAX_CHARACTERS)
         if cuts and filter.exact_match:
             return SourceOut(notes=(too_long(self.name),), asked=False)
-        body = self._endpoint.post_json(request_body(fitted, filter), deadline=deadline)
+        body = self._endpoint.post_json(request_body(fitted, filter), deadline=deadline, fresh=fresh)
         return parse(body, filter.min_score, notes(filter) + cuts)
 
 

@@ -15,14 +15,16 @@ class Call:
     The caller creates it and passes it to everything that works on the call.
 
     deadline: when the call ends, in seconds of `clock`.
+    fresh: whether it takes a new connection and no kept one.
     sent: whether any part of the request may have left this host.
     answered: whether a status line has arrived.
     """
 
-    __slots__ = ("_clock", "answered", "deadline", "sent")
+    __slots__ = ("_clock", "answered", "deadline", "fresh", "sent")
 
-    def __init__(self, deadline: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, deadline: float, clock: Callable[[], float] = time.monotonic, *, fresh: bool = False) -> None:
         self.deadline = deadline
+        self.fresh = fresh
         self.sent = False
         self.answered = False
         self._clock = clock

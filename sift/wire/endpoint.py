@@ -96,21 +96,26 @@ class Endpoint:
         connect = partial(dial, host, parts.port or (443 if tls else 80), resolver=resolver or Resolver(), tls=tls)
         self._adapter = _Adapter(Pool(connect, connections), origin)
 
-    def get_json(self, parameters: Mapping[str, str], *, deadline: float) -> Any:
-        """Send a GET with a query string, and return the parsed answer. Raises SourceError."""
+    def get_json(self, parameters: Mapping[str, str], *, deadline: float, fresh: bool = False) -> Any:
+        """Send a GET with a query string, and return the parsed answer. Raises SourceError.
+
+        fresh: use a new connection.
+        """
         # A colon may stay (RFC 3986, section 3.4); escaping that of `site:` would force quote's slow path.
         query = "&".join([f"{name}={quote_plus(value, safe=':')}" for name, value in parameters.items()])
         url = f"{self._url}{'&' if '?' in self._url else '?'}{query}"
-        return self._ask("GET", url, self._headers, None, deadline)
+        return self._ask("GET", url, self._headers, None, Call(deadline, self._clock, fresh=fresh))
 
-    def post_json(self, body: Mapping[str, Any], *, deadline: float) -> Any:
-        """Send a POST with a JSON body, and return the parsed answer. Raises SourceError."""
+    def post_json(self, body: Mapping[str, Any], *, deadline: float, fresh: bool = False) -> Any:
+        """Send a POST with a JSON body, and return the parsed answer. Raises SourceError.
+
+        fresh: use a new connection.
+        """
         data = json.dumps(body).encode()
         headers = {**self._headers, "Content-Type": "application/json", "Content-Length": str(len(data))}
-        return self._ask("POST", self._url, headers, data, deadline)
+        return self._ask("POST", self._url, headers, data, Call(deadline, self._clock, fresh=fresh))
 
-    def _ask(self, method: str, url: str, headers: dict[str, str], body: bytes | None, deadline: float) -> Any:
-        call = Call(deadline, self._clock)
+    def _ask(self, method: str, url: str, headers: dict[str, str], body: bytes | None, call: Call) -> Any:
         try:
             response = self._adapter.send(_Request(method, url, headers, body, call), stream=True)
         except (OSError, ValueError) as error:  # every error of requests is an OSError

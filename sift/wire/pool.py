@@ -25,12 +25,12 @@ class Pool:
         weakref.finalize(self, _close_all, self._idle)
 
     def take(self, call: Call) -> Connection:
-        """Return a connection for a call: the newest usable idle one, else a new one.
+        """Return a connection for a call: the newest usable idle one, else, or for a fresh call, a new one.
 
         One that has something to read was closed by the host, or holds bytes that would pass for the next answer.
         Raises OSError and ValueError as `dial` does.
         """
-        while (connection := self._newest()) is not None:
+        while not call.fresh and (connection := self._newest()) is not None:
             if connection.is_quiet():
                 connection.call = call
                 return connection

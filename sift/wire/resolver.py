@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+from sift.errors import NoThreadError
+
 THREADS = 8
 """Threads per host name; they are not shared, so that a name server that hangs delays no other host."""
 
@@ -46,7 +48,7 @@ class Resolver:
     def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
         """Return the addresses of a host, in order.
 
-        Raises OSError, also after `seconds` without an answer, and ValueError.
+        Raises OSError, also after `seconds` without an answer, NoThreadError and ValueError.
         """
         try:
             found = self._getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
@@ -61,6 +63,9 @@ class Resolver:
             if future is None or future.done() or now - since > self._patience:
                 if host not in self._threads:
                     self._threads[host] = ThreadPoolExecutor(THREADS, "sift-resolver")
-                future = self._threads[host].submit(self._getaddrinfo, host, port, type=socket.SOCK_STREAM)
+                try:
+                    future = self._threads[host].submit(self._getaddrinfo, host, port, type=socket.SOCK_STREAM)
+                except RuntimeError:
+                    raise NoThreadError from None
                 self._pending[host, port] = future, now
             return future

@@ -162,6 +162,14 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "traceback.extract_tb(error.__traceback__)",
         ],
     },
+    "sift/store/ledger.py": {
+        "_identity": [
+            "_log.warning('ledger_created')",
+        ],
+        "_lose": [
+            "_log.error('ledger_lost')",
+        ],
+    },
     "wsgi.py": {
         "": [
             "f'sift: {error}'",

@@ -475,21 +475,17 @@ def test_classes_of_callers_never_share() -> None:
     assert len(cache) == 2
 
 
-def test_hour_is_part_of_the_key_and_read_once() -> None:
-    """contract: Cache: the next hour asks anew; a search that runs over the hour is stored under the one it began
-    in.
-    """
-    now = FakeClock(NOON + 3599)
-
-    def over_the_hour() -> SourceOut:
-        now.tick(1)
-        return out(page(1))
-
-    engine = engine_of(FakeSource("s1", over_the_hour), now=now)
-    assert ask(engine).cache == "miss"  # began before 13:00, ended at 13:00
-    assert ask(engine).cache == "miss"  # 13:00 has no entry
-    now.now = NOON + 3599
+def test_hour_is_part_of_the_key_and_ends_what_is_kept() -> None:
+    """contract: Cache: an answer is kept to the end of the hour in which its search began, whatever hour it ends in."""
+    now, cache = FakeClock(NOON + 3000), FakeCache()
+    engine = engine_of(FakeSource("s1", out(page(1)), lambda: (now.tick(90), out(page(1)))[1]), now=now, cache=cache)
+    assert ask(engine).cache == "miss"
+    assert cache.seconds == 600
+    now.tick(599)
     assert ask(engine).cache == "hit"
+    assert ask(engine, "q2").cache == "miss"  # ends in the next hour
+    assert cache.seconds == -89
+    assert ask(engine).cache == "miss"
 
 
 def test_cache_off_says_so_and_asks_each_time() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sift.errors import NoThreadError
 from sift.wire.resolver import Address, Resolver
 from tests.fakes import PATIENCE, FakeClock
 from tests.waiting import wait_for
@@ -132,3 +133,14 @@ def test_name_does_not_exist_each_call_learns_it() -> None:
     for _ in range(2):
         with pytest.raises(socket.gaierror):
             resolver.addresses("h.example", 443, PATIENCE)
+
+
+def test_no_thread_can_be_started_the_call_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """contract: Skips: a host out of threads is told from a name that does not exist."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(NoThreadError):
+        Resolver(FakeDNS()).addresses("host.invalid", 80, 1.0)
