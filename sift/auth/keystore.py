@@ -102,7 +102,7 @@ def _keep_owner(target: Path, handle: int) -> None:
         return
     try:
         os.fchown(handle, model.st_uid, model.st_gid)
-    except PermissionError:
+    except OSError:  # not root, or root without that right: in a container, on NFS
         if not is_new and ours.st_uid != model.st_uid:
             reason = f"user {_user(model.st_uid)} must stay its owner; run this command as that user"
             raise PermissionError(errno.EPERM, reason) from None
