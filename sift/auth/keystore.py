@@ -100,6 +100,8 @@ def _keep_owner(target: Path, handle: int) -> None:
     ours, model = os.fstat(handle), (target.parent if is_new else target).stat()
     if (ours.st_uid, ours.st_gid) == (model.st_uid, model.st_gid):
         return
+    if ours.st_nlink > 1:  # a lock that the directory's owner has linked to a file of root, to be given that file
+        return
     try:
         os.fchown(handle, model.st_uid, model.st_gid)
     except OSError:  # not root, or root without that right: in a container, on NFS
