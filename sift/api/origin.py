@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 _FOREIGN_SITES = frozenset({"cross-site", "same-site"})
@@ -29,6 +30,7 @@ def is_foreign(environ: Mapping[str, Any], *, checks_host: bool) -> bool:
     return checks_host and not is_local(host)
 
 
+@lru_cache(maxsize=64)
 def is_local(host: str) -> bool:
     """Whether a Host header is an address or a name without a dot, such as `localhost`, or absent.
 

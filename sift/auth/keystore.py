@@ -100,9 +100,11 @@ def _keep_owner(target: Path, handle: int) -> None:
     ours, model = os.fstat(handle), (target.parent if is_new else target).stat()
     if (ours.st_uid, ours.st_gid) == (model.st_uid, model.st_gid):
         return
+    if ours.st_nlink > 1:  # a lock that the directory's owner has linked to a file of root, to be given that file
+        return
     try:
         os.fchown(handle, model.st_uid, model.st_gid)
-    except PermissionError:
+    except OSError:  # not root, or root without that right: in a container, on NFS
         if not is_new and ours.st_uid != model.st_uid:
             reason = f"user {_user(model.st_uid)} must stay its owner; run this command as that user"
             raise PermissionError(errno.EPERM, reason) from None

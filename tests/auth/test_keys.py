@@ -7,6 +7,7 @@ import pwd
 import stat
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -94,6 +95,20 @@ def test_new_file_by_root_belongs_to_the_owner_of_its_directory(path: Path) -> N
     os.chown(path.parent, SERVICE, SERVICE)
     new_key(path, "bot", "fleet", None, NOW)
     assert (path.stat().st_uid, path.stat().st_mode & 0o777) == (SERVICE, 0o600)
+
+
+@needs_root
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to], ids=["symbolic", "hard"])
+def test_lock_linked_to_a_file_of_root_gives_nothing_away(path: Path, tmp_path: Path, link: Any) -> None:
+    """contract: Command line: who owns the directory must not be given other files by a command of root."""
+    secret = tmp_path / "secret"
+    secret.touch()
+    put(path, [ENTRY])
+    os.chown(path, SERVICE, SERVICE)
+    link(path.with_name("keys.json.lock"), secret)
+    with suppress(OSError):
+        revoke(path, "abcdefgh")
+    assert secret.stat().st_uid == 0
 
 
 def sift_key(path: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
