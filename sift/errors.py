@@ -48,6 +48,7 @@ class SourceError(SiftError):
     sent: whether the request may have left this host; only a call that never did gives its credit back.
     counts: whether the failure counts for the breaker (contract: Breaker).
     retry_after: seconds the vendor asked to be left alone, where it said so.
+    notes: what in the query may have caused it; set by the source, in the form of its notes.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class SourceError(SiftError):
         self.sent = sent
         self.counts = counts
         self.retry_after = retry_after
+        self.notes: tuple[str, ...] = ()
 
 
 class SearchUnavailableError(SiftError):

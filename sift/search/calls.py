@@ -125,7 +125,7 @@ class Calls:
                 raise SourceError("timeout", sent=False, counts=True)
             return call.source.search(query, request.k, request.filter, deadline=call.deadline), None
         except SourceError as error:
-            return SourceOut(warn=f"{name}: {error.reason}"), error
+            return SourceOut(warn=f"{name}: {error.reason}", notes=error.notes), error
         except Exception as error:
             # The one broad catch: a fault in one source must not take the others' hits. Its text may hold the query.
             place = _place(error)
