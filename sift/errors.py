@@ -49,6 +49,7 @@ class SourceError(SiftError):
     sent: whether any of the request may have left this host; only a call that never did is refunded.
     counts: whether the failure counts for the breaker (contract: Breaker).
     retry_after: the seconds of rest that the vendor asked for, if it did.
+    notes: what in the query may have caused it; set by the source, in the form of its notes.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class SourceError(SiftError):
         self.sent = sent
         self.counts = counts
         self.retry_after = retry_after
+        self.notes: tuple[str, ...] = ()
 
     @property
     def hung_up(self) -> bool:

@@ -110,6 +110,8 @@ WARNINGS = [
     *("brave_llm: query cut to 50 words", "<source>: query too long, not asked"),
     *("tavily: include_domains without a dot not sent", "searxng: <n> engines unresponsive"),
     *("searxng: 1 engine unresponsive", "searxng: query holds search syntax"),
+    *("searxng: 1 hit dated outside time_range", "searxng: <n> hits dated outside time_range"),
+    "searxng: <n> hits dated outside start_date/end_date",
     "demo sources: set SIFT_SEARXNG_URL to search the web",
 ]
 

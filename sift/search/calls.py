@@ -163,7 +163,7 @@ class Calls:
             out = call.source.search(query, request.k, request.filter, deadline=call.deadline, fresh=permit.is_trial)
             return out, None
         except SourceError as error:
-            return SourceOut(warn=f"{name}: {error.reason}"), error
+            return SourceOut(warn=f"{name}: {error.reason}", notes=error.notes), error
         except Exception as error:
             # The one broad catch: a bug in one source must not cost the others' hits. Its text may hold the query.
             place = _place(error)

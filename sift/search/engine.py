@@ -13,6 +13,7 @@ from sift.search.calls import Calls
 from sift.search.flight import SingleFlight
 from sift.search.model import Answer, CacheUse, CallerClass, SearchRequest, SearchResult, Skip, Unavailable, unique
 from sift.search.protocols import Cache
+from sift.search.query import normalise_query
 
 HOUR = 3600
 
@@ -95,7 +96,8 @@ class Engine:
         """Ask the planned sources; return what came of it, and whether it may be cached."""
         for name, skip in skips.items():
             self._observer.call_skipped(name, skip.reason)
-        rounds = [self._calls.ask(query, request, planned) for query in request.queries]
+        # In the form that is in the key: what the vendors are asked must not depend on who asked first.
+        rounds = [self._calls.ask(normalise_query(query), request, planned) for query in request.queries]
         started = self._clock()
         result = compose(request, rounds, self._calls.reranked)
         if result is None:

@@ -23,6 +23,7 @@ SETTINGS = VendorSettings(
 )
 MAX_CHARACTERS = 400
 MAX_WORDS = 50
+MAX_SNIPPETS = 100  # Brave sends a few; a million empty ones would take long to read
 
 
 class Brave:
@@ -82,4 +83,4 @@ def read_row(row: Row, sources: Mapping[str, Any]) -> Content:
         source = sources.get(row["url"])
         title = text_of(source.get("title")) if isinstance(source, dict) else ""
     snippets = row.get("snippets")
-    return Content(title, tuple(map(text_of, snippets)) if isinstance(snippets, list) else ())
+    return Content(title, tuple(map(text_of, snippets[:MAX_SNIPPETS])) if isinstance(snippets, list) else ())

@@ -8,7 +8,7 @@ from sift.config import SourceConfig, VendorSettings
 from sift.search.model import Content, Filter, Row, SourceOut
 from sift.sources.headers import HEADERS
 from sift.sources.limits import fit, too_long
-from sift.sources.rows import hits_of, rows_of, score_of, text_of
+from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
 from sift.sources.vendor import Vendor
 from sift.wire.endpoint import Endpoint
 
@@ -108,7 +108,7 @@ def read_row(row: Row) -> Content:
     return Content(
         text_of(row.get("title")),
         (text_of(row.get("content")),),
-        text_of(row.get("published_date")),
+        date_of(row.get("published_date")),
         score_of(row.get("score")),
     )
 

@@ -129,6 +129,12 @@ def test_source_outside_the_sum_keeps_its_native_scores() -> None:
     ]
 
 
+def test_snippets_are_cut_to_the_length_asked_for() -> None:
+    """contract: Search request: `max_snippet` bounds the snippets of an answer."""
+    engine = engine_of(*three(s1=out(raw(page(1), "one two three"))))
+    assert [ask(engine, max_snippet=n).result.hits()[0]["snippet"] for n in (0, 8)] == ["one two three", "one two…"]
+
+
 def test_time_of_merging_is_reported_in_milliseconds() -> None:
     """contract: Log: `rerank_ms` is a duration, not a time of day."""
     milliseconds = ask(engine_of(*three())).result.rerank_ms
@@ -182,6 +188,17 @@ def test_warnings_are_failures_then_notes_then_skips_each_once() -> None:
     ]
     answer = ask(engine_of(*sources, ledger=FakeLedger({"s3": 0})), "q1", "q2", "q3")
     assert summary(answer)[2] == ("s2: http 400", "s1: a", "s1: b", "s2: n", "s1: c", "s3: daily cap")
+
+
+def test_failure_that_carries_a_note_shows_both() -> None:
+    """contract: Failures: what may have caused a failure stands behind it, also when no source answered."""
+    failure = SourceError("redirect refused")
+    failure.notes = ("s1: query holds search syntax",)
+    warnings = ("s1: redirect refused", "s1: query holds search syntax")
+    assert ask(engine_of(*three(s1=failure))).result.warnings == warnings
+    alone = find(engine_of(FakeSource("s1", failure)))
+    assert isinstance(alone, Unavailable)
+    assert alone.warnings == warnings
 
 
 def test_source_that_fails_once_is_failed_and_its_other_hits_stay() -> None:
