@@ -58,9 +58,9 @@ def build_services(config: Config) -> Services:
     make = _demo_source if config.demo else build_source
     # A vendor without a stand-in is no demo source: the demo must not query the real one.
     sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
-    caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None}
-    # Demo credits cost nothing, so they have a ledger of their own.
-    ledger = SqliteLedger(config.state_dir / ("demo.sqlite3" if config.demo else "ledger.sqlite3"), caps)
+    # Demo searches cost nothing, so nothing is counted.
+    caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None and not config.demo}
+    ledger = SqliteLedger(config.state_dir / "ledger.sqlite3", caps)
     cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
     tally, health = CacheTally(), SourceHealth()
     observer = Observers(tally, health)

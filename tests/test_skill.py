@@ -8,6 +8,7 @@ import click
 import pytest
 import yaml
 
+from sift.app import DEMO_NOTICE
 from sift.cli import sift
 from sift.cli.flags import FLAGS
 from sift.cli.status import ExitStatus
@@ -43,10 +44,32 @@ def test_front_matter_is_valid_for_agent_skills() -> None:
     assert len(TEXT.split()) < 2500  # about 5000 tokens
 
 
+def test_front_matter_is_valid_for_the_reference_validator(tmp_path: Path) -> None:
+    """contract: Command line: the validator of the Agent Skills format finds no fault."""
+    skills_ref = pytest.importorskip("skills_ref", reason="skills-ref is not installed (PyPI: skills-ref)")
+    place = tmp_path / "sift"
+    place.mkdir()
+    (place / "SKILL.md").write_text(TEXT, "utf-8")
+    assert skills_ref.validate(place) == []
+
+
+def test_front_matter_is_valid_for_a_strict_reader() -> None:
+    """contract: Command line: text for text, with one level of metadata: a reader needs no more of YAML than that."""
+    line = re.compile(r'(?:[a-z-]+:|(?:  )?[a-z-]+: (?:"[^"\\]+"|[\w(][^#:"\[\]{}&*!|>%@`]*))')
+    assert [text for text in FRONT.splitlines() if not line.fullmatch(text)] == []
+    texts = [value for name, value in META.items() if name != "metadata"] + [*META["metadata"].values()]
+    assert all(isinstance(text, str) for text in texts)
+
+
+def test_verification_does_not_pass_on_the_demo() -> None:
+    """contract: Command line: an agent notices that bundled documents were searched."""
+    assert "no warning that starts with `demo sources`" in " ".join(BODY.partition("## Verification")[2].split())
+    assert DEMO_NOTICE.startswith("demo sources")
+
+
 def test_front_matter_is_valid_for_hermes() -> None:
     """contract: Command line: Hermes: one sentence of at most 60 characters, a body, its sections in order."""
     assert re.fullmatch(r"[A-Z][^.<>]{20,58}\.", META["description"])
-    assert all(isinstance(tag, str) for tag in META["metadata"]["hermes"]["tags"])
     sections = re.findall(r"^## (.+)$", BODY, re.M)
     assert sections == ["When to Use", "Quick Reference", "Procedure", "Pitfalls", "Verification"]
     assert len(TEXT) <= 100_000

@@ -27,20 +27,32 @@ def for_pipe(hits: Sequence[dict[str, Any]]) -> Iterator[str]:
             yield date
 
 
-def for_terminal(hits: Sequence[dict[str, Any]], screen: Screen, *, full: bool) -> Iterator[str]:
-    """Yield numbered hits, wrapped to the screen: title, URL with source and date, and the start of the snippet.
+def for_terminal(hits: Sequence[dict[str, Any]], screen: Screen, *, full: bool, below: int = 0) -> list[str]:
+    """Return numbered hits, wrapped to the screen: title, URL with source and date, and the start of the snippet.
 
-    full: whether the whole snippet is shown.
+    The snippet has fewer lines where that keeps the best hit on the screen.
+    full: whether the whole snippet is shown. below: how many lines will follow the hits.
     """
+    if full:
+        return _listed(hits, screen, None)
+    shown = _listed(hits, screen, SNIPPET_LINES)
+    for lines in range(SNIPPET_LINES, 0, -1):
+        fewer = _listed(hits, screen, lines)
+        if len(fewer) + below <= screen.rows:
+            return fewer
+    return shown
+
+
+def _listed(hits: Sequence[dict[str, Any]], screen: Screen, snippet_lines: int | None) -> list[str]:
     margin = len(str(len(hits))) + 2
     width = max(screen.width - margin, _MIN_WIDTH)
+    listed = []
     for number, hit in enumerate(hits, 1):
-        if number > 1:
-            yield ""
         title = _shortened(_shown(hit, "title") or _shown(hit, "url"), width, screen.ellipsis)
-        yield f"{number}.".rjust(margin - 1) + " " + screen.bold(title)
-        for line in (*_origin(hit, width, screen), *_snippet(hit, width, screen, full=full)):
-            yield " " * margin + line
+        listed += ["", f"{number}.".rjust(margin - 1) + " " + screen.bold(title)]
+        below = (*_origin(hit, width, screen), *_snippet(hit, width, screen, snippet_lines))
+        listed += [" " * margin + line for line in below]
+    return listed[1:]
 
 
 def _origin(hit: dict[str, Any], width: int, screen: Screen) -> Iterator[str]:
@@ -56,12 +68,10 @@ def _origin(hit: dict[str, Any], width: int, screen: Screen) -> Iterator[str]:
         yield screen.dim(about)
 
 
-def _snippet(hit: dict[str, Any], width: int, screen: Screen, *, full: bool) -> Iterator[str]:
+def _snippet(hit: dict[str, Any], width: int, screen: Screen, most: int | None) -> Iterator[str]:
+    """Yield the lines of a snippet, `most` of them at most."""
     lines = wrapped(_shown(hit, "snippet") or _NO_SNIPPET, width)
-    if full:
-        yield from lines
-        return
-    *shown, last = islice(lines, SNIPPET_LINES)
+    *shown, last = islice(lines, most)
     yield from shown
     yield _shortened(f"{last} {screen.ellipsis}", width, screen.ellipsis) if next(lines, None) else last
 

@@ -152,7 +152,8 @@ def _print(payload: dict[str, Any], *, full: bool) -> None:
     if display is None:
         # First, so that a reader of only the first lines of stdout still learns which filters did not apply.
         _warn(payload["warnings"])
-    lines = for_terminal(hits, display, full=full) if display else for_pipe(hits)
+    below = len(payload["warnings"]) + 1  # and the next prompt
+    lines = for_terminal(hits, display, full=full, below=below) if display else for_pipe(hits)
     for line in lines:
         say(line)
     if not hits:

@@ -45,10 +45,12 @@ def document(value: object, encoding: str) -> str:
 class Screen(NamedTuple):
     """What a terminal can show.
 
-    width: columns. has_styles: whether bold and dim work. has_colour: whether colour works and is wanted.
+    width, rows: its size in characters. has_styles: whether bold and dim work.
+    has_colour: whether colour works and is wanted.
     """
 
     width: int
+    rows: int
     has_styles: bool
     has_colour: bool
     ellipsis: str
@@ -72,7 +74,8 @@ def screen(environ: Mapping[str, str]) -> Screen | None:
         return None
     has_styles = environ.get("TERM", "dumb") != "dumb"
     ellipsis = "…" if (sys.stdout.encoding or "").lower().startswith("utf") else "..."
-    return Screen(shutil.get_terminal_size().columns, has_styles, has_styles and not environ.get("NO_COLOR"), ellipsis)
+    size = shutil.get_terminal_size()
+    return Screen(size.columns, size.lines, has_styles, has_styles and not environ.get("NO_COLOR"), ellipsis)
 
 
 @contextmanager

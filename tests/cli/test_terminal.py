@@ -43,7 +43,7 @@ def answers(service: Any, *hits: dict[str, Any], warnings: tuple[str, ...] = ())
 def test_hits_are_numbered_and_cut_to_the_screen(show: Any, service: Any) -> None:
     """contract: Command line: title, URL with source and date, three lines of snippet, none wider than the screen."""
     answers(service, *[HIT] * 10, warnings=("brave_llm: timeout",))
-    blocks = STYLE.sub("", show("search", "x")).split("\n\n")
+    blocks = STYLE.sub("", show("search", "x", rows=80)).split("\n\n")
     first = blocks[0].split("\n")
     assert len(blocks) == 10
     assert first[0] == " 1. With Statement Context Managers"
@@ -55,6 +55,14 @@ def test_hits_are_numbered_and_cut_to_the_screen(show: Any, service: Any) -> Non
     assert " ".join(line.strip() for line in first[3:])[:-2] in HIT["snippet"]
     assert blocks[9].startswith("10. With")
     assert blocks[9].endswith("\nwarning: brave_llm: timeout\n")  # below, where it stays on the screen
+
+
+@pytest.mark.parametrize(("rows", "lines"), [(60, 3), (49, 2), (41, 1), (40, 3)])
+def test_best_hit_stays_on_the_screen_if_it_can(show: Any, service: Any, rows: int, lines: int) -> None:
+    """contract: Command line: snippets have fewer lines where the list would not fit, and three where it cannot."""
+    answers(service, *[HIT] * 8, warnings=("brave_llm: timeout",))
+    blocks = STYLE.sub("", show("search", "x", rows=rows)).split("\n\n")
+    assert [len(block.split("\n")) for block in blocks[:7]] == [3 + lines] * 7
 
 
 def test_source_stands_beside_a_short_url(show: Any, service: Any) -> None:

@@ -69,15 +69,16 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "f\"'{_SHOWN[error.argument]}'\"",
         ],
         "list_": [
+            "say(_COLUMNS.format('ID', 'CLASS', 'STATE', 'CREATED', 'EXPIRES', 'NAME'))",
             "say(_line(entry, now))",
             "tell('no keys yet: sift key new --name NAME --class CLASS')",
         ],
         "new": [
             "say(token)",
-            "tell('This token is shown only now. Its caller sets SIFT_TOKEN to it.')",
+            "tell('This token is not shown again. The caller sets SIFT_TOKEN to it.')",
         ],
         "revoke_": [
-            "tell(f'revoked {revoked.id} ({plain(revoked.caller.name)})')",
+            "tell(f'revoked {revoked.id} ({printable(revoked.caller.name)})')",
         ],
     },
     "sift/cli/search.py": {
@@ -88,23 +89,32 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "f'{error}; SIFT_URL says where it is'",
         ],
         "_print": [
-            "say('\\n'.join(_lines(hits)))",
+            "say(line)",
             "tell('no hits')",
         ],
         "_read_queries": [
             "f'the file cannot be read: {error.strerror}.'",
         ],
         "_refused": [
-            "complain(_reason(answer))",
+            "complain(_reason(response))",
         ],
         "_warn": [
-            "tell(f'warning: {plain(warning)}')",
+            "tell(f'warning: {printable(warning)}')",
         ],
         "search": [
-            "say(document(answer.payload, sys.stdout.encoding))",
+            "say(document(response.payload, sys.stdout.encoding))",
         ],
     },
     "sift/cli/terminal.py": {
+        "_write": [
+            "sys.stderr.write(text)",
+        ],
+        "explained": [
+            "_write('\\r\\x1b[K')",
+        ],
+        "show": [
+            "_write(text[:shutil.get_terminal_size().columns - 1])",
+        ],
         "complain": [
             "tell(f'sift: {message}')",
         ],

@@ -196,9 +196,7 @@ def test_failure_that_carries_a_note_shows_both() -> None:
     failure.notes = ("s1: query holds search syntax",)
     warnings = ("s1: redirect refused", "s1: query holds search syntax")
     assert ask(engine_of(*three(s1=failure))).result.warnings == warnings
-    alone = find(engine_of(FakeSource("s1", failure)))
-    assert isinstance(alone, Unavailable)
-    assert alone.warnings == warnings
+    assert unavailable(engine_of(FakeSource("s1", failure))).warnings == warnings
 
 
 def test_source_that_fails_once_is_failed_and_its_other_hits_stay() -> None:
