@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 SETUP = setup.cfg pyproject.toml sift/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint type gate contract bench bench-peers soak clean
+.PHONY: help run test versions lint type gate contract bench bench-peers soak clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -21,6 +21,9 @@ run: $(VENV)/installed  ## serve on 127.0.0.1:8787; PORT=8788 chooses another po
 
 test: $(VENV)/installed-test  ## run all tests
 	$(BIN)/python -m pytest
+
+versions:  ## run the unit tests on each Python that is here, and with the lowest dependencies
+	$(PYTHON) -m tests.versions
 
 lint: $(VENV)/installed-lint  ## check style and form
 	$(BIN)/ruff check .

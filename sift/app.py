@@ -18,7 +18,8 @@ from sift.auth.identify import KeyFile
 from sift.auth.throttle import Throttle
 from sift.config import Config, SourceConfig
 from sift.errors import ConfigError
-from sift.observe import CacheTally
+from sift.health import SourceHealth
+from sift.observe import CacheTally, Observers
 from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.protocols import LedgerError, Source
@@ -26,6 +27,7 @@ from sift.sources import DECLARED, VENDORS, build_source
 from sift.sources.lazy import LazySource
 from sift.store.cache import MemoryCache
 from sift.store.ledger import SqliteLedger
+from sift.store.mark import Mark
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
 MAKE_A_KEY = "sift key new --name NAME --class CLASS"
@@ -52,37 +54,42 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     return app
 
 
-def build_services(config: Config, keys: KeyFile | None = None) -> Services:
+def build_services(config: Config, keys: KeyFile | None = None, mark: Mark | None = None) -> Services:
     """Build every part from the settings. Raises ConfigError.
 
-    keys: those that were read already, by this process or the one it was forked from.
+    keys: those already read, by this process or the one it was forked from. mark: what these processes know together
+    about the ledger.
     """
     make = _demo_source if config.demo else build_source
     # A vendor without a stand-in is no demo source: the demo must not query the real one.
     sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
-    caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None}
-    # Demo credits cost nothing, so they have a ledger of their own.
-    ledger = SqliteLedger(config.state_dir / ("demo.sqlite3" if config.demo else "ledger.sqlite3"), caps)
+    # Demo searches cost nothing, so nothing is counted.
+    caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None and not config.demo}
+    ledger = SqliteLedger(config.state_dir / "ledger.sqlite3", caps, mark=mark)
     cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
-    tally = CacheTally()
+    tally, health = CacheTally(), SourceHealth()
+    observer = Observers(tally, health)
     calls = Calls(
         [make(source, config.threads) for source in sources],
         ledger,
         threads=config.threads,
         breaker_failures=config.breaker_failures,
         breaker_seconds=config.breaker_seconds,
-        observer=tally,
+        observer=observer,
     )
     return Services(
-        engine=Engine(calls, cache, observer=tally),
+        engine=Engine(calls, cache, observer=observer),
         identify=(keys or open_keys(config.keys_file)).identify if config.auth else lambda _: LOCAL,
         refused=Throttle(config.threads).refused,
         log=log.JsonLog(config.log_level),
         cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
         credits=lambda: {name: _credits(ledger, name, cap) for name, cap in caps.items()},
+        source_status=lambda name: health.status(name, calls.skip(name)),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        checks_host=not config.auth,
         demo=config.demo,
         notices=(DEMO_NOTICE,) if config.demo else (),
+        close=ledger.close,
     )
 
 

@@ -1,11 +1,16 @@
-"""HTTP client of our own service, for the command line; no error of it holds a query, a token or an address."""
+"""HTTP client of the Sift service, for the command line; none of its errors contains a query, token or address."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from ipaddress import ip_address
-from typing import Any, NamedTuple, NoReturn
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 import requests
@@ -13,51 +18,66 @@ import requests
 from sift import __version__
 from sift.errors import ConfigError, SiftError
 
-CONNECT_TIMEOUT = 10.0  # seconds
-ANSWER_TIMEOUT = 60.0  # seconds; the worst case of a request is 4 queries × 10 s
+TIMEOUT = 60.0  # seconds for a whole call; a request takes at most 4 queries × 10 s
+MAX_BODY = 64 << 20  # bytes; four queries with three vendors' answers of at most 4 MiB each stay below
+GATEWAY = (502, 503, 504)  # what proxies answer for a service that they cannot reach
+CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")  # in order of precedence
+
+T = TypeVar("T")
 
 
 class UnreachableError(SiftError):
-    """Say that no answer came: no connection, a broken one, or none in time."""
+    """Raised when the service sent no response: no connection, a broken one, none in time, or a proxy's own error."""
 
 
-class ForeignAnswerError(SiftError):
-    """Say that something answered that is not Sift: a proxy's page, a redirect, another program."""
+class ForeignResponseError(SiftError):
+    """Raised when what answered is not Sift: a proxy's page, a redirect, another program."""
 
 
-class Answer(NamedTuple):
-    """Hold an answer of the service: 200 with an envelope, or another status with `{"error", "hint", …}`."""
+class Response(NamedTuple):
+    """A response of the service: 200 with an envelope, or another status with `{"error", "hint", …}`.
+
+    retry_after: seconds after which to try again; None when the service does not say.
+    """
 
     status: int
     payload: dict[str, Any]
+    retry_after: int | None = None
 
 
 class SiftClient:
-    """Ask one service at one address. Raises ConfigError, naming the variable, for an address or token of no use."""
+    """Client of one service. Raises ConfigError, naming the variable, for an unusable address, token or CA file.
 
-    def __init__(self, url: str, token: str = "") -> None:
+    environ: CA_VARIABLES name a file or directory of the authorities to trust, on loopback too. timeout: seconds.
+    """
+
+    def __init__(self, url: str, token: str = "", environ: Mapping[str, str] = {}, timeout: float = TIMEOUT) -> None:
         self._endpoint = f"{_origin(url)}/v1/search"
         self._authorization = f"Bearer {_checked(token)}" if token else ""
-        # Its own host is never reached through a proxy, whatever the environment says.
+        self._authorities = _authorities(environ) if self._endpoint.startswith("https") else True
+        # This host is never reached through a proxy, whatever the environment says.
         self._trust_env = not _is_loopback(urlsplit(self._endpoint).hostname or "")
+        self._timeout = timeout
 
-    def search(self, body: Mapping[str, object]) -> Answer:
-        """Post a search and give the service's answer, errors of the service included (contract: Errors).
+    def search(self, body: Mapping[str, object]) -> Response:
+        """Post a search and return the response, the service's own errors included (contract: Errors).
 
-        Raises UnreachableError or ForeignAnswerError.
+        Raises UnreachableError or ForeignResponseError.
         """
+        content = json.dumps(body, allow_nan=False).encode()
         try:
-            status, content = self._post(json.dumps(body, allow_nan=False).encode())
-        # `from None`, everywhere here: the text of a requests error holds the address, and may hold more.
+            # In a thread, because nothing else bounds name resolution and a response that arrives byte by byte.
+            status, retry_after, answered = _within(self._timeout, lambda: self._post(content))
+        # `from None` throughout: the text of a requests error contains the address, and possibly more.
         except requests.exceptions.ContentDecodingError:
-            raise ForeignAnswerError("the answer cannot be read") from None
-        except requests.Timeout:
+            raise ForeignResponseError("the answer cannot be decoded") from None
+        except (TimeoutError, requests.Timeout):
             raise UnreachableError("the service did not answer in time") from None
-        except OSError:  # every error of requests is one, and a missing CA bundle is nothing more
-            raise UnreachableError("the service cannot be reached") from None
-        return Answer(status, _payload(status, content))
+        except OSError as error:  # the base of every requests error
+            raise UnreachableError(_reason(error)) from None
+        return Response(status, _payload(status, answered), retry_after)
 
-    def _post(self, body: bytes) -> tuple[int, bytes]:
+    def _post(self, body: bytes) -> tuple[int, int | None, bytes]:
         headers = {
             "Accept": "application/json",
             "Content-Type": "application/json",
@@ -71,37 +91,105 @@ class SiftClient:
                 headers=headers,
                 auth=self._sign,
                 allow_redirects=False,
-                timeout=(CONNECT_TIMEOUT, ANSWER_TIMEOUT),
-                stream=True,  # the body is read below, so that the connection is closed also when that fails
+                timeout=self._timeout,
+                verify=self._authorities,
+                stream=True,  # the body is read below, so that the connection is closed even when that fails
             ) as response:
-                return response.status_code, response.content
+                wait = response.headers.get("Retry-After", "")
+                seconds = int(wait) if wait.isascii() and wait.isdigit() and len(wait) < 10 else None
+                return response.status_code, seconds, _read(response)
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        # A request with an auth of its own is the only one whose header no .netrc replaces.
+        # Only with an auth of its own does a request keep its header: .netrc would replace it.
         if self._authorization:
             request.headers["Authorization"] = self._authorization
         return request
 
 
+def _within(seconds: float, work: Callable[[], T]) -> T:
+    """Return what the work returns, or raise what it raises; raise TimeoutError when it takes longer than that."""
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(work())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    Thread(target=run, name="sift-search", daemon=True).start()
+    return outcome.result(seconds)
+
+
+def _read(response: requests.Response) -> bytes:
+    content = bytearray()
+    for chunk in response.iter_content(1 << 16):
+        content += chunk
+        if len(content) > MAX_BODY:
+            raise ForeignResponseError("the answer is too large to be Sift's")
+    return bytes(content)
+
+
+_REASONS: tuple[tuple[type[BaseException], str], ...] = (  # the first that matches: a proxy's failure has a cause, too
+    (requests.exceptions.ProxyError, "the proxy named in the environment cannot be reached"),
+    (socket.gaierror, "the service's host name cannot be resolved"),
+    (ConnectionRefusedError, "the connection was refused: nothing listens at that address"),
+    (ssl.SSLError, "no TLS connection could be made: that port may speak plain http"),
+    (ConnectionError, "the connection was closed before an answer came"),
+)
+
+
+def _reason(error: OSError) -> str:
+    """Return what kind of failure this is, from the types of its causes: their texts may contain anything."""
+    causes = tuple(_causes(error))
+    for cause in causes:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            # OpenSSL's own words; after the comma they may name the host.
+            words = cause.verify_message.partition(",")[0]
+            return f"the service's certificate is not trusted ({words}); SSL_CERT_FILE may name its authority"
+    found = (words for kind, words in _REASONS for cause in causes if isinstance(cause, kind))
+    return next(found, "the service cannot be reached")
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 def _origin(url: str) -> str:
-    """Check a base address and give it without a trailing slash."""
+    """Check a base address and return it without a trailing slash."""
     try:
         if not (url.isascii() and url.isprintable()) or set(url) & set(" \\?#@"):
             raise ValueError("characters")
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
             raise ValueError("parts")
-        requests.Request("POST", url).prepare()  # refuses hosts it could not ask later
+        requests.Request("POST", url).prepare()  # rejects hosts that a later request would reject
     except (ValueError, requests.RequestException):
         raise ConfigError("SIFT_URL must be an http or https address such as http://127.0.0.1:8787") from None
     return url.rstrip("/")
 
 
 def _checked(token: str) -> str:
-    # requests would refuse such a token in an error that shows it.
+    # requests would reject such a token with an error that shows it.
     if not (token.isascii() and token.isprintable()) or " " in token:
         raise ConfigError("SIFT_TOKEN holds a blank, control or non-ASCII character")
     return token
+
+
+def _authorities(environ: Mapping[str, str]) -> str | bool:
+    """Return the file or directory of authorities that the environment names; True stands for the built-in ones."""
+    for name in CA_VARIABLES:
+        if path := environ.get(name, "").strip():
+            try:
+                if Path(path).is_dir():
+                    ssl.create_default_context(capath=path)
+                else:
+                    ssl.create_default_context(cafile=path)
+            except OSError:
+                raise ConfigError(f"{name} must be the path of a file or directory of certificates") from None
+            return path
+    return True
 
 
 def _is_loopback(host: str) -> bool:
@@ -115,25 +203,28 @@ def _is_loopback(host: str) -> bool:
 
 
 def _payload(status: int, content: bytes) -> dict[str, Any]:
-    """Give the answer's object; raise ForeignAnswerError unless it is of the shape Sift's answers have."""
+    """Return the body's object; unless it has the shape of Sift's responses raise one of the two errors."""
     try:
         payload = json.loads(content.decode(), parse_constant=_refuse)
     except (ValueError, RecursionError):
         payload = None
-    if not isinstance(payload, dict) or not _is_ours(status, payload):
-        raise ForeignAnswerError(f"something that is not Sift answered, with status {status}")
-    return payload
+    if isinstance(payload, dict) and _is_ours(status, payload):
+        return payload
+    if status in GATEWAY:
+        raise UnreachableError(f"a proxy answered for it, with status {status}")
+    raise ForeignResponseError(f"something that is not Sift answered, with status {status}")
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(constant)  # NaN and Infinity are no JSON
+    raise ValueError(constant)  # NaN and Infinity are not JSON
 
 
 def _is_ours(status: int, payload: dict[str, Any]) -> bool:
-    if status != 200:
-        return status >= 400 and isinstance(payload.get("error"), str) and isinstance(payload.get("hint"), str)
-    hits, warnings = payload.get("results"), payload.get("warnings")
-    return _are(dict, hits) and _are(str, warnings)
+    if status == 200:
+        return _are(dict, payload.get("results")) and _are(str, payload.get("warnings"))
+    if status in GATEWAY and not _are(str, payload.get("sources_failed")):  # only Sift's own 503 has it
+        return False
+    return status >= 400 and isinstance(payload.get("error"), str) and isinstance(payload.get("hint"), str)
 
 
 def _are(kind: type, values: object) -> bool:

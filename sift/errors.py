@@ -2,11 +2,12 @@
 
 SiftError
 ├── ConfigError            a setting stops the start
-├── InvalidJsonError       the body is no JSON object
+├── InvalidJsonError       the body is not a JSON object
 ├── InvalidQueryError      a query is missing or wrong
 ├── InvalidSearchError     another field is wrong
 ├── UnauthorizedError      no valid key
 ├── SourceError            one vendor call failed
+│   └── NoThreadError      it could not be made: no thread
 └── SearchUnavailableError no source answered
 """
 
@@ -14,23 +15,23 @@ from __future__ import annotations
 
 
 class SiftError(Exception):
-    """Be the base of all errors of Sift; never raised itself."""
+    """Base class of all errors of Sift; never raised itself."""
 
 
 class ConfigError(SiftError):
-    """Say in one line which setting is wrong, and how; raised at start only."""
+    """A setting is wrong; the message says in one line which, and how. Raised at start only."""
 
 
 class InvalidJsonError(SiftError):
-    """Say that a request body is no JSON object (contract: Search request)."""
+    """A request body is not a JSON object (contract: Search request)."""
 
 
 class InvalidQueryError(SiftError):
-    """Say that `query` or `queries` is missing or wrong (contract: Queries)."""
+    """`query` or `queries` is missing or wrong (contract: Queries)."""
 
 
 class InvalidSearchError(SiftError):
-    """Name the first wrong field that is not a query (contract: Search request)."""
+    """Another field is wrong; `field` names the first one (contract: Search request)."""
 
     def __init__(self, field: str) -> None:
         super().__init__(field)
@@ -38,16 +39,17 @@ class InvalidSearchError(SiftError):
 
 
 class UnauthorizedError(SiftError):
-    """Say that a request carries no valid key (contract: Callers)."""
+    """A request carries no valid key (contract: Callers)."""
 
 
 class SourceError(SiftError):
-    """Say why one vendor call failed, in a word of the closed vocabulary (contract: Failures).
+    """A vendor call failed (contract: Failures).
 
-    reason: the words behind `<source>: `, for example `timeout` or `http 500`.
-    sent: whether the request may have left this host; only a call that never did gives its credit back.
+    reason: one of the closed vocabulary of failures, for example `timeout` or `http 500`.
+    sent: whether any of the request may have left this host; only a call that never did is refunded.
     counts: whether the failure counts for the breaker (contract: Breaker).
-    retry_after: seconds the vendor asked to be left alone, where it said so.
+    retry_after: the seconds of rest that the vendor asked for, if it did.
+    notes: what in the query may have caused it; set by the source, in the form of its notes.
     """
 
     def __init__(
@@ -63,12 +65,25 @@ class SourceError(SiftError):
         self.sent = sent
         self.counts = counts
         self.retry_after = retry_after
+        self.notes: tuple[str, ...] = ()
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the vendor ended the call after the request was sent and before a status line came."""
+        return self.sent and self.reason == "unreachable"
+
+
+class NoThreadError(SourceError):
+    """A vendor call could not be made, because the host lets Sift start no more threads (contract: Skips)."""
+
+    def __init__(self) -> None:
+        super().__init__("no thread left", sent=False)
 
 
 class SearchUnavailableError(SiftError):
     """No source could be asked, or all failed in every query (contract: Unavailable).
 
-    retry_after: whole seconds until a skipped source may be asked again, where that is known.
+    retry_after: whole seconds until a skipped source may be asked again, if known.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ def _start() -> Start:
     take_over_stderr(JsonLog())
     try:
         found = start()
-        build_services(found.config, found.keys)
+        build_services(found.config, found.keys, found.mark)
     except ConfigError as error:
         _refuse(str(error))
     if not (is_open and JsonLog(found.config.log_level).write("info", "starting", {"version": __version__})):
@@ -119,3 +119,10 @@ def post_worker_init(worker: Any) -> None:
     """Collect garbage less often: start-up leaves objects that stay, and a search makes many that do not."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    """Book what calls have cost while the ledger was locked."""
+    app = getattr(worker, "wsgi", None)  # missing from one that failed to boot
+    if app is not None:
+        app.extensions["sift"].close()

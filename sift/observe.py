@@ -1,4 +1,4 @@
-"""What the engine reports as it happens: the one seam on which metrics, status and log events are built."""
+"""The events that the engine reports as they happen: the one hook for metrics, status and log events."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Protocol
 
 
 class Observer(Protocol):
-    """Receive what happened.
+    """Receive events.
 
     Calls come from many threads, on hot paths and under locks: an implementation returns at once, never raises and
-    never calls back. No argument holds a query, a host, or a caller's name.
+    never calls back. No argument holds a query, a host or a caller's name.
     """
 
     def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
-        """Report a vendor call: `ok` or the failure's word, its duration, the credits booked for it."""
+        """Report a vendor call: `ok` or the word of its failure, its duration, the credits booked for it."""
 
     def call_skipped(self, source: str, reason: str) -> None:
         """Report that a source was not asked, and why."""
 
     def search_ended(self, caller_class: str, cache: str, seconds: float, *, answered: bool) -> None:
-        """Report a search: where its answer came from (`hit`, `miss`, `shared`, `off`), and whether there was one."""
+        """Report a search: where its answer came from (`hit`, `miss`, `shared`, `off`), and whether there was any."""
 
     def breaker_changed(self, source: str, state: str) -> None:
         """Report a breaker's new state: `closed`, `open` or `half-open`."""
 
 
 class NullObserver:
-    """Ignore everything; a base for observers that want some of the events only."""
+    """Ignore every event; a base class for observers of some of them."""
 
     def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
         """Ignore a vendor call."""
@@ -40,7 +40,34 @@ class NullObserver:
         """Ignore a search."""
 
     def breaker_changed(self, source: str, state: str) -> None:
-        """Ignore a breaker's change."""
+        """Ignore a change of a breaker."""
+
+
+class Observers:
+    """Pass every event on to several observers, in their order."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
+        """Pass a vendor call on."""
+        for observer in self._observers:
+            observer.call_ended(source, outcome, seconds, credits)
+
+    def call_skipped(self, source: str, reason: str) -> None:
+        """Pass a skip on."""
+        for observer in self._observers:
+            observer.call_skipped(source, reason)
+
+    def search_ended(self, caller_class: str, cache: str, seconds: float, *, answered: bool) -> None:
+        """Pass a search on."""
+        for observer in self._observers:
+            observer.search_ended(caller_class, cache, seconds, answered=answered)
+
+    def breaker_changed(self, source: str, state: str) -> None:
+        """Pass a change of a breaker on."""
+        for observer in self._observers:
+            observer.breaker_changed(source, state)
 
 
 class CacheTally(NullObserver):
@@ -57,7 +84,7 @@ class CacheTally(NullObserver):
                 self._uses[cache] += 1
 
     def hit_rate(self) -> float:
-        """Return the share of answered searches for which no vendor was asked; 0 before the first one."""
+        """Return the share of answered searches that asked no vendor; 0 before the first one."""
         with self._lock:
-            answered, spared = self._uses.total(), self._uses["hit"] + self._uses["shared"]
-        return round(spared / answered, 4) if answered else 0.0
+            answered, free = self._uses.total(), self._uses["hit"] + self._uses["shared"]
+        return round(free / answered, 4) if answered else 0.0

@@ -1,4 +1,4 @@
-"""Stand-ins for what the engine needs from outside: sources, clock, ledger, cache. All are safe between threads."""
+"""Fakes of what the engine needs from outside: sources, clock, ledger, cache. All are thread-safe."""
 
 from __future__ import annotations
 
@@ -26,31 +26,33 @@ from sift.search.model import (
     SourceOut,
     Unavailable,
 )
-from sift.search.protocols import Cache, Ledger, LedgerError, Source
+from sift.search.protocols import Cache, Ledger, LedgerError, LedgerLostError, Source
+from sift.search.threads import Job, Threads
 from sift.search.urls import read_url
 
 DAY = "2026-09-29"
 NOON = 1_790_683_200.0  # 2026-09-29T12:00:00Z
 PATIENCE = 20.0
-"""Seconds that a test waits for another thread before it fails; nothing waits this long when all is well."""
+"""Seconds after which a test gives up on another thread; a passing test never waits this long."""
 
 
 class Asked(NamedTuple):
-    """Hold one call of a source."""
+    """One call of a source."""
 
     query: str
     k: int
     filter: Filter
     deadline: float
+    fresh: bool
 
 
 Step = SourceOut | Exception | Callable[[], SourceOut]
 
 
 class FakeSource:
-    """Answer calls with the given steps, one after another; the last one is repeated.
+    """Answer calls with the given steps, one after another; the last one repeats.
 
-    A step is an answer, an error to raise, or a function that gives the answer. by_query: steps for certain queries.
+    A step is an answer, an error to raise, or a function that returns the answer. by_query: steps for certain queries.
     """
 
     def __init__(
@@ -71,13 +73,13 @@ class FakeSource:
 
     @property
     def queries(self) -> list[str]:
-        """Give the queries asked, in order of arrival."""
+        """The queries asked, in order of arrival."""
         return [call.query for call in self.calls]
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
-        """Take the next step."""
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
+        """Play the next step."""
         with self._lock:
-            self.calls.append(Asked(query, k, filter, deadline))
+            self.calls.append(Asked(query, k, filter, deadline, fresh))
             step = self._by_query.get(query)
             if step is None:
                 step = self._steps.pop(0) if len(self._steps) > 1 else self._steps[0]
@@ -87,7 +89,7 @@ class FakeSource:
 
 
 class Gate:
-    """Be a step that waits until the test opens it; `entered` is set when the call has arrived."""
+    """A step that blocks until the test opens it; `entered` is set once the call has arrived."""
 
     def __init__(self, then: SourceOut | Exception) -> None:
         self.entered = threading.Event()
@@ -95,7 +97,7 @@ class Gate:
         self._then = then
 
     def open(self) -> None:
-        """Let the call go on."""
+        """Let the call continue."""
         self._opened.set()
 
     def __call__(self) -> SourceOut:
@@ -106,8 +108,32 @@ class Gate:
         return self._then
 
 
+class FakeThreads(Threads):
+    """Run jobs in the test's own thread, at once or later.
+
+    wanted: "now", "late" (after the request has stopped waiting: `before_late` moves its clock on), or "none", as on a
+    host that allows no more threads.
+    """
+
+    def __init__(self, before_late: Callable[[], object] = lambda: None) -> None:
+        super().__init__(0)
+        self.wanted = "now"
+        self.late: list[Callable[[], object]] = []
+        self._before_late = before_late
+
+    def run(self, job: Job, ended: Job) -> bool:
+        """Run a job, keep it, or refuse it."""
+        if self.wanted == "now":
+            job()
+            ended()
+        elif self.wanted == "late":
+            self.late.append(lambda: (job(), ended()))
+            self._before_late()
+        return self.wanted != "none"
+
+
 class FakeClock:
-    """Show the time that a test has set."""
+    """A clock that only a test moves."""
 
     def __init__(self, now: float = NOON) -> None:
         self.now = now
@@ -116,28 +142,31 @@ class FakeClock:
         return self.now
 
     def tick(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.now += seconds
 
 
 class FakeLedger:
     """Count credits in memory; a source that is not in `left` has no cap.
 
-    is_broken: every access for a capped source fails.
-    rival: credits that another request takes just after each look at what is left.
+    is_broken: every access for a capped source fails. is_lost: it fails for good.
+    rival: credits that another request takes just after each reading of what is left.
     """
 
     def __init__(self, left: Mapping[str, int] | None = None, *, is_broken: bool = False, rival: int = 0) -> None:
         self.credits = dict(left or {})
         self.is_broken = is_broken
         self.rival = rival
+        self.is_lost = False
         self.reserved: list[str] = []
         self.settled: list[tuple[str, str, int]] = []
         self.has_settled = threading.Event()
         self._lock = threading.Lock()
 
     def left(self, name: str) -> int | None:
-        """Give the credits left."""
+        """Return the credits left."""
+        if self.is_lost and name in self.credits:
+            raise LedgerLostError
         if self.is_broken and name in self.credits:
             raise LedgerError
         with self._lock:
@@ -160,7 +189,7 @@ class FakeLedger:
             return DAY
 
     def settle(self, name: str, day: str, credits: int) -> None:
-        """Book what a call cost."""
+        """Book the cost of a call."""
         with self._lock:
             if day:
                 self.settled.append((name, day, credits))
@@ -169,21 +198,23 @@ class FakeLedger:
 
 
 class FakeCache:
-    """Keep everything for ever."""
+    """Keep every answer for ever. seconds: for how long the last one was to be kept."""
+
+    seconds = 0.0
 
     def __init__(self) -> None:
         self.answers: dict[bytes, SearchResult] = {}
         self._lock = threading.Lock()
 
     def get(self, key: bytes) -> SearchResult | None:
-        """Look up an answer."""
+        """Return an answer."""
         with self._lock:
             return self.answers.get(key)
 
-    def put(self, key: bytes, result: SearchResult) -> None:
+    def put(self, key: bytes, result: SearchResult, seconds: float) -> None:
         """Store an answer."""
         with self._lock:
-            self.answers[key] = result
+            self.answers[key], self.seconds = result, seconds
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -195,7 +226,7 @@ def read_row(row: Row) -> Content:
 
 
 def raw(url: str, text: str = "Text.", *, title: str = "Title", score: float = 0.5, published_date: str = "") -> RawHit:
-    """Make a hit as a source gives it."""
+    """Make a hit as a source returns it."""
     address = read_url(url)
     assert address is not None, url
     row = {"url": url, "title": title, "texts": (text,), "date": published_date, "score": score}
@@ -224,7 +255,7 @@ def engine_of(
     clock: Callable[[], float] | None = None,
     **options: Any,
 ) -> Engine:
-    """Make an engine whose clocks stand still at noon. options: those of `Calls`."""
+    """Make an engine whose clocks stand still at noon. options: passed to `Calls`."""
     clocks: Any = {"now": now or FakeClock(), "clock": clock or FakeClock(0.0), "observer": observer}
     calls = Calls(sources, FakeLedger() if ledger is None else ledger, **{"threads": 8, **clocks, **options})
     return Engine(calls, (FakeCache() if cache is None else cache) if caching else None, **clocks)
@@ -236,19 +267,42 @@ def find(engine: Engine, *queries: str, caller_class: CallerClass = "fleet", **f
 
 
 def ask(engine: Engine, *queries: str, **fields: Any) -> Answer:
-    """Search, and return an answer that must come."""
+    """Search, and return the answer; fail if there is none."""
     found = find(engine, *queries, **fields)
     assert isinstance(found, Answer), found
     return found
 
 
 def urls(answer: Answer) -> list[str]:
-    """Give the URLs of an answer, in order."""
+    """Return the URLs of an answer, in order."""
     return [hit["url"] for hit in answer.result.hits()]
 
 
+def page(number: int | str) -> str:
+    """Return the URL of a page."""
+    return f"https://docs.example/{number}"
+
+
+def three(**steps: Any) -> list[FakeSource]:
+    """Make three sources, each with a hit of its own unless a step is given under its name."""
+    return [FakeSource(name, steps.get(name, out(page(name)))) for name in ("s1", "s2", "s3")]
+
+
+def unavailable(engine: Engine, *queries: str, **fields: Any) -> Unavailable:
+    """Search, and return the failure; fail if there is an answer."""
+    found = find(engine, *queries, **fields)
+    assert isinstance(found, Unavailable), found
+    return found
+
+
+def summary(answer: Answer) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return who answered, who failed, and every warning."""
+    result = answer.result
+    return result.sources_ok, result.sources_failed, result.warnings + result.skips
+
+
 def in_parallel(calls: int, call: Callable[[int], Any]) -> list[Any]:
-    """Run `call` in so many threads at once; give what each returned or raised."""
+    """Run `call` in that many threads at once; return what each returned or raised."""
     results: list[Any] = [None] * calls
     start = threading.Barrier(calls)
 
@@ -264,7 +318,7 @@ def in_parallel(calls: int, call: Callable[[int], Any]) -> list[Any]:
         thread.start()
     for thread in threads:
         thread.join(PATIENCE)
-        assert not thread.is_alive(), "a thread hangs"
+        assert not thread.is_alive(), "a thread is stuck"
     return results
 
 
@@ -275,7 +329,7 @@ def services_of(
     lines: list[bytes] | None = None,
     notices: tuple[str, ...] = (),
 ) -> Services:
-    """Make the services of an application. callers: by Authorization header; without them all are `local`."""
+    """Make the services of an application. callers: by Authorization header; None makes every caller `local`."""
 
     def identify(header: str | None) -> Caller:
         if callers is None:

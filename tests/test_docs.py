@@ -1,4 +1,4 @@
-"""The documents say what the program does."""
+"""The documents agree with the program."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ import yaml
 from sift.api.v1.search import read
 from sift.cli.flags import FLAGS
 from sift.cli.status import ExitStatus
-from sift.config import all_settings
+from sift.config import Config, all_settings
 from sift.search.fields import DATE_FORM, FIELDS, MAX_QUERIES, Field
 from sift.sources import DECLARED
 from tests.service import ROOT, Service
+from tests.vendors import Vendors
 
 SETTINGS = all_settings(DECLARED)
 README = (ROOT / "README.md").read_text()
@@ -30,18 +31,18 @@ DOCUMENTS += sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob
 
 
 def blocks(language: str) -> list[str]:
-    """Give the README's code blocks of a language."""
+    """Return the README's code blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
 
 
 def section(title: str) -> str:
-    """Give the text of a section of the README, without those below it."""
+    """Return the text of a section of the README, without its subsections."""
     (found,) = re.findall(rf"^##+ {re.escape(title)}\n(.*?)(?=^##+ |\Z)", README, re.DOTALL | re.MULTILINE)
     return str(found)
 
 
 def rows(text: str) -> list[list[str]]:
-    """Give the cells of a text's tables, head and rule left out."""
+    """Return the cells of the tables in a text, row by row, without their heads."""
     lines = [line for line in text.splitlines() if line.startswith("| ")]
     cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines]
     return [
@@ -78,8 +79,11 @@ def sources_and_documents() -> list[Path]:
     return [*code, ROOT / "wsgi.py", *(ROOT / name for name in DOCUMENTS)]
 
 
+NOT_IN_ONE_PLACE = {"Invariants", "Not promised"}  # sections that only refer to others
+
+
 def test_references_to_the_contract_name_its_sections() -> None:
-    """A reference to a section that is misspelt, renamed or gone is found here."""
+    """No reference names a section that is misspelt, renamed or removed."""
     sections = set(re.findall(r"^## (.+)$", CONTRACT, re.MULTILINE))
     wrong = {
         f"{path.relative_to(ROOT)}: {name}"
@@ -91,7 +95,7 @@ def test_references_to_the_contract_name_its_sections() -> None:
 
 
 def test_no_reference_goes_by_number() -> None:
-    """Every reference leads to a page of this repository: no numbered section, no id of a case."""
+    """Every reference can be followed in this repository: no section numbers, no case ids."""
     number = re.compile(
         "\N{SECTION SIGN}|" + r"\b[BX][0-9]{2,3}\b|\b(?:vendors|firecrawl_v2|engineering)\.md|\bP3\.1\b"
     )
@@ -104,14 +108,14 @@ def test_no_reference_goes_by_number() -> None:
 
 
 def test_references_are_found_as_they_are_written() -> None:
-    """One section, several, one that no mark ends; and a word that is no reference."""
+    """One section, several, one that no punctuation ends; and a word that is not a reference."""
     one, several, unended = "HTTP calls", "Merge, Credits", "Notes"
     text = f"contract: {one}: text (contract: {several}). A contract: no. As contract: {unended} says"
     assert cited(text) == ["HTTP calls", "Merge", "Credits", "Notes says"]
 
 
 def test_every_invariant_has_a_test_that_carries_its_id() -> None:
-    """docs/contract.md, Invariants: `grep -rn "R5:" tests` finds proofs, of each and of no other."""
+    """docs/contract.md, Invariants: each has a proof that `grep -rn "R5:" tests` finds, and no other id is used."""
     named = re.findall(r"^\| (R[0-9]) \|", CONTRACT, re.MULTILINE)
     tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
     carried = re.findall(r'^ +"""((?:R[0-9][:,] )+)', tests, re.MULTILINE)
@@ -119,7 +123,7 @@ def test_every_invariant_has_a_test_that_carries_its_id() -> None:
 
 
 def test_no_document_names_a_setting_that_does_not_exist() -> None:
-    """A variable that is spelt wrong in a document is found here."""
+    """No document misspells a variable."""
     known = {setting.name for setting in SETTINGS} | {"SIFT_URL", "SIFT_TOKEN"}
     for name in DOCUMENTS:
         text = (ROOT / name).read_text()
@@ -136,7 +140,7 @@ def test_every_field_of_a_request_is_documented() -> None:
 
 
 def limits(field: Field) -> list[str]:
-    """Give what a document must say of a field: type, limits, choices, and a default that is not "off"."""
+    """Return what a document must say of a field: type, limits, choices, and a default that is not "off"."""
     if field.name == "queries":
         said = [f"{field.min_items}–{field.max_items} such strings"]
     elif field.type == "array":
@@ -155,12 +159,12 @@ def limits(field: Field) -> list[str]:
     return [*said, f"default {field.default}".replace("True", "`true`")] if field.default else said
 
 
-EFFECTIVE = [field for field in FIELDS if field.name != "digest"]  # whatever that one holds, it does nothing
+EFFECTIVE = [field for field in FIELDS if field.name != "digest"]  # which has no effect, whatever its value
 
 
 @pytest.mark.parametrize("field", EFFECTIVE, ids=lambda field: str(field.name))
 def test_limits_of_every_field_are_documented(field: Field) -> None:
-    """README, The request and Filters: a limit that changes must change there too, and no other is given."""
+    """README, The request and Filters: every limit is stated, and no other number."""
     (row,) = [row for row in rows(section("The request") + section("Filters")) if f"`{field.name}`" in row[0]]
     assert [words for words in limits(field) if words not in row[1]] == []
     assert set(re.findall(r"\d+", row[1])) == set(re.findall(r"\d+", " ".join(limits(field))))
@@ -212,8 +216,33 @@ def test_json_and_yaml_examples_parse() -> None:
     assert [yaml.safe_load(block) for block in blocks("yaml")]
 
 
+@pytest.mark.parametrize(("name", "language"), [("sift.service", "ini"), ("nginx.conf", "nginx")])
+def test_files_to_deploy_are_those_shown(name: str, language: str) -> None:
+    """README, Running it for real: what is shown is what is installed."""
+    assert blocks(language) == [(ROOT / "deploy" / name).read_text()]
+
+
+def example_environment() -> str:
+    """Return what deploy/sift.env.example must be: every setting, commented out, with its default and description."""
+    head = "# Settings of Sift, one per line, with their defaults. README.md has more on each; uncomment what you change.\n"
+    workers = "\n# the number of workers, gunicorn's own variable\n#WEB_CONCURRENCY=1\n"
+    return head + "".join(f"\n# {each.help}\n#{each.name}={each.default}\n" for each in SETTINGS) + workers
+
+
+def test_example_environment_has_every_setting() -> None:
+    """deploy/sift.env.example: in the order of the README's table, as the code describes them."""
+    assert (ROOT / "deploy" / "sift.env.example").read_text() == example_environment()
+
+
+def test_example_environment_uncommented_is_the_default() -> None:
+    """deploy/sift.env.example: each line is a setting once its mark is taken off."""
+    lines = re.findall(r"^#(\w+)=(.*)$", example_environment(), re.MULTILINE)
+    demo = {"HOME": "/nonexistent", "SIFT_DEMO": "on"}
+    assert Config.from_env(dict(lines) | demo, DECLARED) == Config.from_env(demo, DECLARED)
+
+
 def request_bodies() -> list[str]:
-    """Give the bodies of the README's curl examples."""
+    """Return the bodies of the README's curl examples."""
     commands = [line for block in blocks("bash") for line in block.splitlines() if line.startswith("curl ")]
     return [words[words.index("-d") + 1] for words in map(shlex.split, commands)]
 
@@ -225,14 +254,14 @@ def test_request_examples_are_valid(body: str) -> None:
 
 
 def links(name: str) -> list[str]:
-    """Give the links of a document that lead to the project itself."""
+    """Return the links of a document that stay within the project."""
     found = re.findall(r"\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)$", (ROOT / name).read_text(), re.MULTILINE)
     return [one or other for one, other in found if "://" not in (one or other)]
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_links_lead_somewhere(name: str) -> None:
-    """A link to a file or to a heading that is not there is found here."""
+    """No link goes to a missing file or heading."""
     for link in links(name):
         path, _, anchor = link.partition("#")
         target = (ROOT / name).parent / path if path else ROOT / name
@@ -248,6 +277,15 @@ def test_files_that_contributing_names_exist() -> None:
     named = {path for path in re.findall(r"`((?:sift|tests|docs|\.ci)/[\w./]*)`", text) if "example" not in path}
     assert len(named) > 20
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_where_a_rule_lives_has_every_section_of_the_contract() -> None:
+    """CONTRIBUTING, Where a rule lives: a rule's file is found under the section that states the rule."""
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    table = text.partition("## Where a rule lives")[2].partition("\n## ")[0]
+    listed = [name for row in rows(table) for name in row[0].split(", ") if name and name != "section"]
+    stating = [name for name in re.findall(r"^## (.+)$", CONTRACT, re.MULTILINE) if name not in NOT_IN_ONE_PLACE]
+    assert listed == stating
 
 
 def test_targets_that_documents_name_exist() -> None:
@@ -268,7 +306,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def first_commands() -> list[str]:
-    """Give the two commands that a reader tries first."""
+    """Return the two commands that a reader tries first."""
     (block,) = [block for block in blocks("bash") if "context manager" in block]
     return block.splitlines()
 
@@ -280,7 +318,7 @@ def test_first_curl_command_finds_documentation(demo: Service) -> None:
     words = shlex.split(command.replace("localhost:8787", f"127.0.0.1:{demo.port}"))
     answer = json.loads(subprocess.run(words, capture_output=True, check=True, timeout=60).stdout)
     assert answer["results"][0]["url"].startswith("https://docs.python.org/3/")
-    assert "context manager" in answer["results"][0]["title"].lower()
+    assert "context" in answer["results"][0]["title"].lower()
     assert len(answer["results"]) == 8
 
 
@@ -315,10 +353,11 @@ def test_example_log_record_has_the_fields_of_a_real_one(demo: Service) -> None:
     assert [name for name in demo.records()[-1] if name not in fleet_only] == list(record)
 
 
-def test_example_status_has_the_fields_of_a_real_one(demo: Service) -> None:
+def test_example_status_has_the_fields_of_a_real_one(tmp_path: Path) -> None:
     """README, Health, status, logs: the fields and their order, those of a capped source too."""
     (example,) = [json.loads(block) for block in blocks("json") if '"sources": [\n' in block]
-    real = demo.get("/v1/status").json()
+    with Vendors() as vendors, Service(tmp_path, vendors.environ) as service:
+        real = service.get("/v1/status").json()
     assert list(example) == list(real)
     for of in (lambda source: tuple(source), lambda source: tuple(source.get("credits", ()))):
         assert set(map(of, example["sources"])) == set(map(of, real["sources"]))

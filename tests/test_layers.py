@@ -19,6 +19,7 @@ MAY_IMPORT = {
     "config": frozenset({"addresses", "errors"}),
     "observe": frozenset(),
     "output": frozenset(),
+    "health": frozenset({"observe", "search.model"}),
     "log": frozenset({"output", "search", "auth"}),
     "search": frozenset({"errors", "observe"}),
     "store": frozenset({"search", "errors"}),
@@ -31,7 +32,7 @@ MAY_IMPORT = {
     "api": frozenset({"search", "auth", "log", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
-    "server": frozenset({"app", "auth", "config", "errors", "log", "sources"}),
+    "server": frozenset({"app", "auth", "config", "errors", "log", "sources", "store"}),
     "gunicorn_conf": EVERYTHING,
     "run_conf": frozenset({"config", "gunicorn_conf"}),
 }

@@ -1,4 +1,4 @@
-"""What the engine reports to its observer: every call, skip, search and breaker change, once."""
+"""The events that reach an observer: every call, skip, search and breaker change, exactly once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sift.errors import SourceError
 from sift.observe import NullObserver
 from sift.search.calls import Calls
 from sift.search.model import SearchRequest, SourceOut
-from tests.fakes import PATIENCE, FakeClock, FakeLedger, FakeSource, Gate, ask, engine_of, find, out
+from tests.fakes import PATIENCE, FakeClock, FakeLedger, FakeSource, FakeThreads, Gate, ask, engine_of, find, out
 from tests.waiting import threads_in, wait_for
 
 PAGE = "https://docs.example/1"
@@ -16,7 +16,7 @@ DOWN = SourceError("unreachable", sent=False, counts=True)
 
 
 class Recorder(NullObserver):
-    """Record events, durations left out."""
+    """Record events without their durations."""
 
     def __init__(self) -> None:
         self.events: list[tuple[object, ...]] = []
@@ -36,18 +36,18 @@ class Recorder(NullObserver):
         self.events.append(("search", caller_class, cache, answered))
 
     def breaker_changed(self, source: str, state: str) -> None:
-        """Record a breaker's change."""
+        """Record a change of a breaker."""
         self.events.append(("breaker", source, state))
 
 
 @pytest.fixture
 def recorder() -> Recorder:
-    """Listen."""
+    """Record what an engine reports."""
     return Recorder()
 
 
 def test_search_is_answered_each_call_is_reported_with_its_price(recorder: Recorder) -> None:
-    """Observer: one event per vendor call, with the credits booked, then one for the search."""
+    """Observer: one event per vendor call with the credits booked, then one for the search."""
     paid = FakeSource("s2", out(PAGE, credits=2))
     engine = engine_of(FakeSource("s1", out(PAGE)), paid, ledger=FakeLedger({"s2": 9}), observer=recorder)
     ask(engine)
@@ -56,7 +56,7 @@ def test_search_is_answered_each_call_is_reported_with_its_price(recorder: Recor
 
 
 def test_answer_comes_from_the_cache_no_call_is_reported(recorder: Recorder) -> None:
-    """Observer: a hit is a search without calls, on both ways to it."""
+    """Observer: a hit is a search without calls, through either entry."""
     engine = engine_of(FakeSource("s1", out(PAGE)), observer=recorder)
     ask(engine)
     del recorder.events[:]
@@ -67,7 +67,7 @@ def test_answer_comes_from_the_cache_no_call_is_reported(recorder: Recorder) -> 
 
 
 def test_source_fails_until_its_breaker_opens_and_comes_back(recorder: Recorder) -> None:
-    """Observer: failures by their word, every change of the breaker in order, and the skip in between."""
+    """Observer: failures by their word, each change of the breaker in order, and the skip in between."""
     clock = FakeClock(0.0)
     source = FakeSource("s1", DOWN, DOWN, out(PAGE))
     engine = engine_of(source, observer=recorder, clock=clock, breaker_failures=2, breaker_seconds=30.0)
@@ -90,7 +90,7 @@ def test_source_fails_until_its_breaker_opens_and_comes_back(recorder: Recorder)
 
 
 def test_source_is_capped_or_declines_it_is_reported_as_skipped(recorder: Recorder) -> None:
-    """Observer: a source at its cap, and one that the query is too long for, were not called."""
+    """Observer: a source at its cap and one that declines the query count as skipped, not as called."""
     capped, silent = FakeSource("s1", out(PAGE)), FakeSource("s2", SourceOut(asked=False))
     engine = engine_of(capped, silent, FakeSource("s3", out(PAGE)), ledger=FakeLedger({"s1": 0}), observer=recorder)
     ask(engine)
@@ -101,8 +101,31 @@ def test_source_is_capped_or_declines_it_is_reported_as_skipped(recorder: Record
     ]
 
 
+def test_no_thread_is_left_the_call_is_reported_as_skipped(recorder: Recorder) -> None:
+    """Observer: a call that no thread could make is a skip, once."""
+    pool = FakeThreads()
+    pool.wanted = "none"
+    ask(engine_of(FakeSource("s1", out(PAGE)), FakeSource("s2", out(PAGE)), pool=pool, observer=recorder))
+    assert recorder.events[:-1] == [("call", "s2", "ok", 1), ("skip", "s1", "no thread left")]
+
+
+def test_late_call_ends_in_a_skip_it_is_reported_once(recorder: Recorder) -> None:
+    """Observer: the timeout was reported; that the late thread then finds no credit is no second event."""
+    clock = FakeClock(0.0)
+    pool = FakeThreads(lambda: clock.tick(3))
+    pool.wanted = "late"
+    source = FakeSource("s1", SourceError("http 503", counts=True, retry_after=60.0), timeout=2.0)
+    engine = engine_of(source, FakeSource("s2", out(PAGE)), pool=pool, clock=clock, observer=recorder)
+    ask(engine, "q1")
+    pool.wanted = "now"
+    ask(engine, "q2")  # opens the breaker, which the late call then meets
+    del recorder.events[:]
+    pool.late.pop()()
+    assert recorder.events == []
+
+
 def test_call_outlives_its_deadline_it_is_reported_once(recorder: Recorder) -> None:
-    """Observer: the request that stops waiting reports the timeout, and the late end of the call is no second event."""
+    """Observer: the request that stops waiting reports the timeout; the late end of the call adds no event."""
     gate = Gate(out(PAGE))
     late = FakeSource("s1", gate, timeout=1.0)
     ledger = FakeLedger({"s1": 9})

@@ -8,6 +8,7 @@ import click
 import pytest
 import yaml
 
+from sift.app import DEMO_NOTICE
 from sift.cli import sift
 from sift.cli.flags import FLAGS
 from sift.cli.status import ExitStatus
@@ -21,7 +22,7 @@ ENVELOPE = {"queries", "results", "sources_ok", "sources_failed", "warnings", "c
 
 
 def table(heading: str) -> list[list[str]]:
-    """Give the cells of the table below a heading, without its head."""
+    """Return the cells of the table below a heading, without its head."""
     section = BODY.split(f"{heading}\n", 1)[1].split("\n#", 1)[0]
     rows = [line for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in rows[2:]]
@@ -43,17 +44,39 @@ def test_front_matter_is_valid_for_agent_skills() -> None:
     assert len(TEXT.split()) < 2500  # about 5000 tokens
 
 
+def test_front_matter_is_valid_for_the_reference_validator(tmp_path: Path) -> None:
+    """contract: Command line: the validator of the Agent Skills format finds no fault."""
+    skills_ref = pytest.importorskip("skills_ref", reason="skills-ref is not installed (PyPI: skills-ref)")
+    place = tmp_path / "sift"
+    place.mkdir()
+    (place / "SKILL.md").write_text(TEXT, "utf-8")
+    assert skills_ref.validate(place) == []
+
+
+def test_front_matter_is_valid_for_a_strict_reader() -> None:
+    """contract: Command line: text for text, with one level of metadata: a reader needs no more of YAML than that."""
+    line = re.compile(r'(?:[a-z-]+:|(?:  )?[a-z-]+: (?:"[^"\\]+"|[\w(][^#:"\[\]{}&*!|>%@`]*))')
+    assert [text for text in FRONT.splitlines() if not line.fullmatch(text)] == []
+    texts = [value for name, value in META.items() if name != "metadata"] + [*META["metadata"].values()]
+    assert all(isinstance(text, str) for text in texts)
+
+
+def test_verification_does_not_pass_on_the_demo() -> None:
+    """contract: Command line: an agent notices that bundled documents were searched."""
+    assert "no warning that starts with `demo sources`" in " ".join(BODY.partition("## Verification")[2].split())
+    assert DEMO_NOTICE.startswith("demo sources")
+
+
 def test_front_matter_is_valid_for_hermes() -> None:
     """contract: Command line: Hermes: one sentence of at most 60 characters, a body, its sections in order."""
     assert re.fullmatch(r"[A-Z][^.<>]{20,58}\.", META["description"])
-    assert all(isinstance(tag, str) for tag in META["metadata"]["hermes"]["tags"])
     sections = re.findall(r"^## (.+)$", BODY, re.M)
     assert sections == ["When to Use", "Quick Reference", "Procedure", "Pitfalls", "Verification"]
     assert len(TEXT) <= 100_000
 
 
 def test_flags_in_skill_and_command_are_the_same() -> None:
-    """contract: Command line: every flag of `sift search` is taught, and none that is not there."""
+    """contract: Command line: every flag of `sift search` is explained, and no other."""
     command = sift.commands["search"]
     wanted = flags(command) - {"--help", "-h"}
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", BODY))
@@ -64,7 +87,7 @@ def test_flags_in_skill_and_command_are_the_same() -> None:
 
 @pytest.mark.parametrize("name", FLAGS)
 def test_limits_in_skill_and_command_are_the_same(name: str) -> None:
-    """An agent learns the limits, values and defaults that hold."""
+    """The skill states the limits, values and defaults that the service has."""
     (field,) = [field for field in FIELDS if field.name == name]
     row = next(row for row in table("## Quick Reference") if re.search(rf"`{FLAGS[name]}[ `]", row[0]))
     assert r"\|".join(field.choices) in row[0]
@@ -78,13 +101,13 @@ def test_limits_in_skill_and_command_are_the_same(name: str) -> None:
 
 
 def test_number_of_queries_in_skill_and_service_is_the_same() -> None:
-    """As many as a file may hold, and as the service takes."""
+    """The number of queries in a file is the service's."""
     (row,) = [row for row in table("## Quick Reference") if "--queries-file" in row[0]]
     assert f"1–{MAX_QUERIES} queries" in row[1]
 
 
 def test_fields_in_skill_and_answer_are_the_same() -> None:
-    """contract: Command line: every field of the envelope is explained, and none that is not there."""
+    """contract: Command line: every field of the envelope is explained, and no other."""
     rows = table("### The JSON envelope")
     top = {name for row in rows for name in re.findall(r"`([a-z_]+)", row[0])}
     inner = {row[0]: set(re.findall(r"`([a-z_]+)`", row[1])) for row in rows}
@@ -94,7 +117,7 @@ def test_fields_in_skill_and_answer_are_the_same() -> None:
 
 
 def test_exit_codes_in_skill_and_command_are_the_same() -> None:
-    """contract: Command line: the codes an agent learns are the codes it gets."""
+    """contract: Command line: the skill lists the exit codes that the command has."""
     assert [int(row[0]) for row in table("### Exit codes")] == sorted(set(ExitStatus) - {ExitStatus.INTERRUPTED})
 
 
@@ -102,6 +125,7 @@ WARNINGS = [
     *("timeout", "unreachable", "http <status>", "redirect refused", "bad response", "response too large"),
     *("no engine answered", "internal error", "tavily: daily cap", "tavily: daily cap unavailable"),
     *("<source>: skipped after repeated failures", "unknown field ignored: <name>", "did you mean <field>?"),
+    "<source>: no thread left",
     *("digest ignored", "searxng: extra include_domains dropped", "include_domains_mode=prefer not applied"),
     *("searxng: topic ignored (no finance category)", "start_date/end_date not applied", "min_score not applied"),
     *("time_range not applied", "topic not applied", "exact_match not applied"),
@@ -109,18 +133,20 @@ WARNINGS = [
     *("brave_llm: query cut to 50 words", "<source>: query too long, not asked"),
     *("tavily: include_domains without a dot not sent", "searxng: <n> engines unresponsive"),
     *("searxng: 1 engine unresponsive", "searxng: query holds search syntax"),
+    *("searxng: 1 hit dated outside time_range", "searxng: <n> hits dated outside time_range"),
+    "searxng: <n> hits dated outside start_date/end_date",
     "demo sources: set SIFT_SEARXNG_URL to search the web",
 ]
 
 
 @pytest.mark.parametrize("warning", WARNINGS)
 def test_every_warning_is_explained(warning: str) -> None:
-    """contract: Notes: an agent can look up each warning it may get, and what to do."""
+    """contract: Notes: each warning is in the table, with what to do about it."""
     row = next(row for row in table("### Warnings") if re.search(rf"`(: )?([^`]*: )?{re.escape(warning)}`", row[0]))
     assert all(row)
 
 
-def test_no_command_is_taught_that_does_not_exist() -> None:
+def test_no_example_uses_a_command_that_does_not_exist() -> None:
     """contract: Command line: batch and fetch are named as coming; nothing runnable uses a missing command."""
     runnable = "\n".join(re.findall(r"```bash\n(.*?)```", BODY, re.S))
     assert set(re.findall(r"^ *sift ([a-z]+)", runnable, re.M)) <= set(sift.commands)

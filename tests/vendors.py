@@ -1,4 +1,4 @@
-"""Loopback vendors for tests: one server that speaks for all of them, well or as badly as a test says."""
+"""Loopback vendors for tests: one server for all of them, whose behaviour each test chooses."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from sift.sources import DECLARED, VENDORS
 
 NAMES = tuple(each.name for each in DECLARED)
 STAND_INS = tuple(module for module in VENDORS if demo.has(module))
-"""The vendors that the demo speaks for, by the names of their modules."""
+"""The vendors that the demo has a stand-in for, by the names of their modules."""
 KEYS = {each.name: f"{each.name}-test-key" for each in DECLARED if each.key}
 
 
 def for_all(suffix: str, value: str) -> dict[str, str]:
-    """Set one variable, such as `TIMEOUT`, of each vendor that has it."""
+    """Return settings of one variable, such as `TIMEOUT`, for each vendor that has it."""
     return {one.name: value for each in DECLARED for one in each.settings() if one.name == each.variable(suffix)}
 
 
 class Seen(NamedTuple):
-    """Hold a request as a vendor saw it; header names in lower case."""
+    """A request as a vendor saw it; header names in lower case."""
 
     vendor: str
     method: str
@@ -35,20 +35,20 @@ class Seen(NamedTuple):
 
     @property
     def parameters(self) -> dict[str, str]:
-        """Parse the query string."""
+        """The parameters of the query string."""
         return {name: values[-1] for name, values in parse_qs(urlsplit(self.target).query, True).items()}
 
     def json(self) -> Any:
-        """Parse the body."""
+        """Return the parsed body."""
         return json.loads(self.body)
 
 
 Behaviour = Callable[[socket.socket, Seen], object]
-"""Answer one request on a raw socket; the connection is kept when it returns True."""
+"""A function that answers one request on a raw socket; the connection is kept if it returns True."""
 
 
 def reply(body: Any, status: int = 200, headers: Iterable[tuple[str, str]] = ()) -> Behaviour:
-    """Answer with bytes as they are, or anything else as JSON."""
+    """Return a behaviour that answers with bytes as they are, or with anything else as JSON."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     lines = [f"HTTP/1.1 {status} Reason", f"Content-Length: {len(data)}", *(f"{k}: {v}" for k, v in headers)]
     whole = "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + data
@@ -63,12 +63,12 @@ def reply(body: Any, status: int = 200, headers: Iterable[tuple[str, str]] = ())
 def hit(
     url: str, title: str = "Title", text: str = "Text.", score: float = 0.5, date: str | None = None
 ) -> dict[str, Any]:
-    """Describe a hit; each vendor's body is made from such."""
+    """Return a hit, from which each vendor's body is built."""
     return {"url": url, "title": title, "text": text, "score": score, "date": date}
 
 
 def searxng_body(hits: Iterable[dict[str, Any]], unresponsive: Sequence[Any] = ()) -> dict[str, Any]:
-    """Build SearXNG's answer."""
+    """Return SearXNG's answer."""
     rows = [
         {"url": h["url"], "title": h["title"], "content": h["text"], "score": h["score"], "publishedDate": h["date"]}
         for h in hits
@@ -77,14 +77,14 @@ def searxng_body(hits: Iterable[dict[str, Any]], unresponsive: Sequence[Any] = (
 
 
 def brave_body(hits: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Build Brave's answer."""
+    """Return Brave's answer."""
     rows = [{"url": h["url"], "title": h["title"], "snippets": [h["text"]]} for h in hits]
     sources = {row["url"]: {"title": row["title"], "hostname": "", "age": None} for row in rows}
     return {"grounding": {"generic": rows, "map": []}, "sources": sources}
 
 
 def tavily_body(hits: Iterable[dict[str, Any]], **more: Any) -> dict[str, Any]:
-    """Build Tavily's answer."""
+    """Return Tavily's answer."""
     rows = []
     for h in hits:
         row = {"url": h["url"], "title": h["title"], "content": h["text"], "score": h["score"], "raw_content": None}
@@ -93,7 +93,7 @@ def tavily_body(hits: Iterable[dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 
 class Wire(NamedTuple):
-    """Describe how a vendor answers: its body from hits, and the fields that lead to the list of hits in it."""
+    """A vendor's format. body: an answer from hits. rows: the path to its list of hits."""
 
     body: Callable[[Iterable[dict[str, Any]]], dict[str, Any]]
     rows: tuple[str, ...]
@@ -108,15 +108,15 @@ BODIES = {name: wire.body for name, wire in WIRES.items()}
 
 
 def usual(vendor: str) -> Behaviour:
-    """Answer with one hit of the vendor's own and one that all share."""
+    """Return a behaviour that answers with one hit of the vendor's own and one that all share."""
     own = hit(f"https://{vendor.replace('_', '-')}.example/page", f"From {vendor}")
     return reply(BODIES[vendor]([own, hit("https://shared.example/page", "Shared")]))
 
 
 class Vendors:
-    """Serve all vendors on one loopback port until the `with` block ends.
+    """All vendors on one loopback port, served until the `with` block ends.
 
-    behaviour: what each vendor does; replace an entry to change it. seen: every request, in order of arrival.
+    behaviour: of each vendor; replace an entry to change it. seen: every request, in order of arrival.
     """
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class Vendors:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        # Woken and gone before the descriptor is free: it could else take a connection of the next socket to get it.
+        # The acceptor must end before the descriptor is free, else it could accept on the next socket that gets it.
         if self._acceptor.is_alive():
             self._listener.shutdown(socket.SHUT_RDWR)
             self._acceptor.join(10)
@@ -144,23 +144,23 @@ class Vendors:
 
     @property
     def environ(self) -> dict[str, str]:
-        """Give the settings that point Sift at these vendors."""
+        """The settings that point Sift at these vendors."""
         base = f"http://127.0.0.1:{self.port}"
         urls = {each.variable("URL"): f"{base}/{each.name}{urlsplit(each.url).path}" for each in DECLARED}
         return urls | {each.variable("API_KEY"): KEYS[each.name] for each in DECLARED if each.key}
 
     def restore(self) -> None:
-        """Let every vendor behave again, and forget what was seen."""
+        """Restore the usual behaviour of every vendor, and forget what was seen."""
         self.behaviour = {name: usual(name) for name in NAMES}
         self.seen.clear()
 
     def calls(self, vendor: str) -> list[Seen]:
-        """Give the requests of one vendor."""
+        """Return the requests to one vendor."""
         return [seen for seen in list(self.seen) if seen.vendor == vendor]
 
     @property
     def connections(self) -> int:
-        """Count the connections that are open now."""
+        """The number of open connections."""
         with self._lock:
             return len(self._open)
 
@@ -177,17 +177,17 @@ class Vendors:
         with self._lock:
             self._open.add(connection)
         try:
-            stream = connection.makefile("rb")
-            while (seen := _read_request(stream)) is not None:
-                self.seen.append(seen)
-                if not self.behaviour[seen.vendor](connection, seen):
-                    return
+            with connection.makefile("rb") as stream:
+                while (seen := _read_request(stream)) is not None:
+                    self.seen.append(seen)
+                    if not self.behaviour[seen.vendor](connection, seen):
+                        return
         except (OSError, ValueError):
             pass
         finally:
+            connection.close()  # before it counts as closed
             with self._lock:
                 self._open.discard(connection)
-            connection.close()
 
 
 def _read_request(stream: Any) -> Seen | None:

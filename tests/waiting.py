@@ -1,4 +1,4 @@
-"""Waiting for what other threads and processes bring about."""
+"""Waiting for the effects of other threads and processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from types import FrameType
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 20) -> bool:
-    """Wait for a condition; tell whether it came true in time."""
+    """Wait for a condition; return whether it came true in time."""
     end, pause = time.monotonic() + seconds, threading.Event()
     while not condition():
         if time.monotonic() > end:
@@ -20,12 +20,12 @@ def wait_until(condition: Callable[[], object], seconds: float = 20) -> bool:
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 20) -> None:
-    """Wait until a condition holds; fail when it does not come true in time."""
-    assert wait_until(condition, seconds), "what was waited for did not happen"
+    """Wait until a condition holds; fail if it does not in time."""
+    assert wait_until(condition, seconds), "the awaited condition never held"
 
 
 def threads_in(function: Callable[..., object]) -> int:
-    """Count the threads that are inside a call of a Python function now."""
+    """Count the threads that are executing a Python function right now."""
     count = 0
     for frame in sys._current_frames().values():
         at: FrameType | None = frame

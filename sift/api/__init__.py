@@ -1,1 +1,1 @@
-"""HTTP: the only place that knows Flask."""
+"""The HTTP layer, the only one that uses Flask."""

@@ -1,4 +1,4 @@
-"""Reading a request's body: bounded, whatever its content type says, into a JSON object (contract: Search request)."""
+"""Bounded reading and parsing of request bodies, whatever their content type (contract: Search request)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ MAX_BODY = 64 * 1024
 MAX_DRAINED = 2 * 1024 * 1024
 MAX_DEPTH = 100
 _PIECE = 64 * 1024
-# The end quote may be missing, so that a text of many open strings is read once and not once for each of them.
+# The closing quote is optional: a text of many unterminated strings is then scanned once, not once per string.
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
 def read_body(environ: WSGIEnvironment) -> bytes:
-    """Read the body of a request. Raises RequestEntityTooLarge, or InvalidJsonError when it is cut short."""
+    """Read the body of a request. Raises RequestEntityTooLarge, or InvalidJsonError when it is truncated."""
     length = get_content_length(environ)
     if length is None and not environ.get("wsgi.input_terminated"):
-        return b""  # neither a length nor a server that ends the stream: reading could wait for ever
+        return b""  # no length, and no server that ends the stream: reading could block forever
     wanted = MAX_BODY + 1 if length is None else min(length, MAX_BODY + 1)
     stream = environ["wsgi.input"]
     body = _read(stream, wanted)
@@ -39,7 +39,7 @@ def read_body(environ: WSGIEnvironment) -> bytes:
 
 
 def drain(stream: BinaryIO, left: int | None) -> None:
-    """Read up to 2 MiB of a refused body, so that the client gets to see the answer instead of a reset connection."""
+    """Discard up to 2 MiB of a refused body, so that the client sees the answer and not a connection reset."""
     room = MAX_DRAINED if left is None else min(left, MAX_DRAINED)
     while room > 0 and (piece := _read(stream, min(room, _PIECE))):
         room -= len(piece)
@@ -63,16 +63,16 @@ def _read(stream: BinaryIO, size: int) -> bytes:
     try:
         return stream.read(size)
     except Exception:
-        # Servers raise errors of their own for a broken chunk or a lost client; either way the body is cut short.
+        # Servers raise their own errors for a bad chunk or a lost client; either way the body is truncated.
         raise InvalidJsonError from None
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(name)  # NaN and Infinity are no JSON
+    raise ValueError(name)  # NaN and Infinity are not JSON
 
 
 def _depth(text: str) -> int:
-    """Measure how deep JSON text nests; only text with more than MAX_DEPTH brackets needs a look."""
+    """Return the nesting depth of JSON text; text with at most MAX_DEPTH brackets counts as 0."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return 0
     depth = deepest = 0

@@ -1,32 +1,36 @@
-"""The door: every request but `/healthz` shows its key before anything of it is read (contract: Callers)."""
+"""What is checked before anything of a request is read: its origin and its key (contract: Callers, Origins)."""
 
 from __future__ import annotations
 
-from flask import Flask, g, request
+from flask import Flask, Response, g, request
 from werkzeug.exceptions import NotFound
 
+from sift.api.errors import refuse_origin
+from sift.api.origin import is_foreign
 from sift.api.services import services
 from sift.errors import UnauthorizedError
 
 OPEN = "/healthz"
 CALLER = "sift.caller"
-"""The place in the WSGI environ of a caller who has shown a key; no request can name it."""
+"""The WSGI environ key of a caller already authenticated; no request header can set it."""
 
 
 def install(app: Flask) -> None:
-    """Ask for the key before routing errors are told, so that unknown paths answer 401 too."""
+    """Authenticate before routing errors are raised, so that unknown paths also answer 401."""
     app.before_request(_identify)
 
 
-def _identify() -> None:
+def _identify() -> Response | None:
     environ = request.environ
-    path = environ.get("PATH_INFO", "")  # not request.path, where a doubled slash at the start is one
+    path = environ.get("PATH_INFO", "")  # not request.path, which collapses leading slashes
     if path == OPEN:
-        return
+        return None
     if CALLER in environ:
         g.caller = environ[CALLER]
-        return
+        return None
     parts = services()
+    if is_foreign(environ, checks_host=parts.checks_host):
+        return refuse_origin()
     try:
         g.caller = parts.identify(environ.get("HTTP_AUTHORIZATION"))
     except UnauthorizedError:
@@ -34,3 +38,4 @@ def _identify() -> None:
         raise
     if path.startswith("//"):
         raise NotFound
+    return None

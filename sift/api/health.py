@@ -1,4 +1,4 @@
-"""`GET /healthz`, the one route without a key."""
+"""`GET /healthz`, the only route that needs no key."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ bp = Blueprint("health", __name__)
 
 @bp.get("/healthz")
 def healthz() -> Response:
-    """Say that this worker answers."""
+    """Return that this worker is alive."""
     return json_response({"status": "ok"})

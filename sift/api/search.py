@@ -1,4 +1,4 @@
-"""What every way to a search has in common: ask the engine, leave exactly one record, raise a failure once."""
+"""What all search routes share: asking the engine, writing exactly one log record, raising a failure once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sift.search.model import Answer, SearchRequest, Unavailable
 def run_search(services: Services, caller: Caller, request: SearchRequest, warnings: tuple[str, ...] = ()) -> Answer:
     """Answer a valid request of a caller, and log it.
 
-    warnings: the request's own, which a failure carries behind those of the search.
+    warnings: those on the request itself; a failure carries them after those of the search.
     Raises SearchUnavailableError.
     """
     found = services.engine.search(request, caller.cls)
@@ -22,7 +22,7 @@ def run_search(services: Services, caller: Caller, request: SearchRequest, warni
 
 
 def record(services: Services, caller: Caller, request: SearchRequest, found: Answer | Unavailable) -> None:
-    """Write the one log record of a search."""
+    """Write the single log record of a search."""
     if isinstance(found, Unavailable):
         sources, n, rerank_ms = found.sources_failed, 0, 0
     else:

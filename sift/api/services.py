@@ -1,4 +1,4 @@
-"""What the views work with."""
+"""The services that views use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sift.search.engine import Engine
 
 
 class Credits(NamedTuple):
-    """Describe what a capped source may cost in the current day.
+    """The credits of a capped source on the current day.
 
     used: None when the ledger cannot be read. resets_at: the end of the day, in ISO 8601 with `Z`.
     """
@@ -26,13 +26,17 @@ class Credits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The parts that `create_app` wires.
+    """The services of an application, as `create_app` wires them.
 
-    identify: from an Authorization header to the caller; raises UnauthorizedError.
-    refused: called with the peer's address for each refused attempt.
-    cache_stats: the number of entries and the hit rate.
-    credits: from nothing to the credits of every capped source, by its name.
-    demo: whether the bundled demo sources answer. notices: warnings that every answer carries.
+    identify: maps an Authorization header to its caller; raises UnauthorizedError.
+    refused: called with the peer's address after each refused attempt.
+    cache_stats: returns the number of entries and the hit rate.
+    credits: returns the credits of every capped source, by name.
+    source_status: returns what the status says of a source besides its name and credits.
+    since: when the service started, in ISO 8601 with `Z`.
+    checks_host: whether the Host must be local, because no key is asked for.
+    demo: whether the bundled demo sources answer. notices: warnings added to every answer.
+    close: books what is not yet booked.
     """
 
     engine: Engine
@@ -42,8 +46,11 @@ class Services:
     cache_stats: Callable[[], Mapping[str, float]]
     credits: Callable[[], Mapping[str, Credits]]
     since: str
+    source_status: Callable[[str], Mapping[str, object]] = lambda name: {}
+    checks_host: bool = False
     demo: bool = False
     notices: tuple[str, ...] = ()
+    close: Callable[[], None] = lambda: None
 
 
 def services() -> Services:

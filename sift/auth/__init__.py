@@ -1,1 +1,1 @@
-"""Who is calling."""
+"""Callers and their keys."""

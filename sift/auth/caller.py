@@ -10,7 +10,7 @@ CLASSES: tuple[CallerClass, ...] = get_args(CallerClass)
 
 
 class Caller(NamedTuple):
-    """Hold a caller's name, for the log, and class; both come from the key alone (contract: Callers)."""
+    """A caller's name, for the log, and class; both come from the key alone (contract: Callers)."""
 
     name: str
     cls: CallerClass

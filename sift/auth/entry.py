@@ -1,4 +1,4 @@
-"""One entry of the key file, and the file's text: pure, strict, and without a word of the content in any error."""
+"""Entries of the key file and their text format: pure, strict, and no error quotes the content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _KNOWN = _NEEDED | {"expires", "disabled"}
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Hold one entry of the key file; its hash does not show in its repr."""
+    """An entry of the key file; its repr does not show the hash."""
 
     id: str
     caller: Caller
@@ -34,11 +34,11 @@ class Key:
         return f"Key({self.id!r}, {self.caller!r})"
 
     def is_usable(self, now: datetime) -> bool:
-        """Tell whether the key is good at this moment; it ends at the very second it names."""
+        """Whether the key is valid at a moment; from `expires` on it is not."""
         return not self.disabled and (self.expires is None or now < self.expires)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the entry in the file's form."""
+        """Return the entry as the file holds it."""
         entry: dict[str, Any] = {"id": self.id, "name": self.caller.name, "class": self.caller.cls}
         entry |= {"sha256": self.digest.hex(), "created": format_time(self.created)}
         if self.expires is not None:
@@ -49,39 +49,39 @@ class Key:
 
 
 def parse_keys(text: str) -> tuple[Key, ...]:
-    """Read the file's text; raise ValueError or RecursionError unless all of it is in that form (contract: Callers).
+    """Parse the text of a key file; raise ValueError or RecursionError unless all of it is valid (contract: Callers).
 
-    Unknown fields are refused: a misspelt `expires` must not become a key for ever.
+    Unknown fields are refused: a misspelt `expires` must not make a key that never expires.
     """
     entries = json.loads(text)
     if not isinstance(entries, list):
-        raise ValueError("no list")
+        raise ValueError("not a list")
     keys = tuple(map(_key, entries))
     if len({key.id for key in keys}) < len(keys):
-        raise ValueError("an id twice")
+        raise ValueError("duplicate id")
     return keys
 
 
 def format_keys(keys: Iterable[Key]) -> str:
-    """Write the file's text."""
+    """Return the text of a key file."""
     return json.dumps([key.as_dict() for key in keys], indent=2) + "\n"
 
 
 def format_time(moment: datetime) -> str:
-    """Write a moment as the key file does: ISO 8601, UTC, `Z`."""
+    """Return a moment as the key file writes it: ISO 8601, UTC, ending in `Z`."""
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
 
 
 def is_name(value: object) -> bool:
-    """Tell whether a value may name a caller: 1 to 64 printable characters, not all blank.
+    """Whether a value may name a caller: 1 to 64 printable characters, not all blank.
 
-    The name goes to the log. Control, bidi and surrogate characters are not printable.
+    Names appear in the log. Control, bidi and surrogate characters are not printable.
     """
     return isinstance(value, str) and len(value) <= 64 and value.isprintable() and bool(value.strip())
 
 
 def as_class(value: object) -> CallerClass:
-    """Give a caller class; raise ValueError for anything else."""
+    """Return a value as a caller class; raise ValueError unless it is one."""
     if value == "fleet":
         return "fleet"
     if value == "restricted":

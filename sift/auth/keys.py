@@ -1,6 +1,6 @@
-"""Keys made, listed and revoked: what `sift key` does to the key file.
+"""Creating, listing and revoking keys: the operations of `sift key` on the key file.
 
-Secrets are never stored, only their SHA-256; no error here shows a token, a secret or a hash.
+Secrets are never stored, only their SHA-256. No error shows a token, a secret or a hash.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_SPAN = timedelta(days=3650)
 
 
 class KeyArgumentError(SiftError):
-    """Raised when an argument of a change to the keys is wrong; the file is then untouched.
+    """Raised when an argument of an operation on the keys is wrong; the file is then unchanged.
 
     argument: `name`, `class`, `expires` or `id`. reason: what it must be.
     """
@@ -38,8 +38,8 @@ class KeyArgumentError(SiftError):
 def new_key(path: Path, name: str, cls: str, expires: str | None, now: datetime) -> str:
     """Add a key and return its token, which is stored nowhere.
 
-    expires: a span such as `90d`. Raises KeyArgumentError, or ConfigError when the file there cannot be used, before
-    anything is written.
+    expires: a span such as `90d`. Raises KeyArgumentError, or ConfigError for an unusable file, before anything is
+    written.
     """
     caller = _caller(name, cls)
     created = now.astimezone(UTC).replace(microsecond=0)
@@ -57,20 +57,20 @@ def new_key(path: Path, name: str, cls: str, expires: str | None, now: datetime)
 
 
 def list_keys(path: Path) -> tuple[Key, ...]:
-    """Return all keys in the file's order; a file that is not there holds none. Raises ConfigError for a broken one."""
+    """Return all keys in the file's order; a missing file holds none. Raises ConfigError for an unusable one."""
     try:
         path.stat()
     except FileNotFoundError:
         return ()
     except OSError:
-        pass  # reading will say so
+        pass  # read_keys reports it
     return read_keys(path)
 
 
 def revoke(path: Path, key_id: str) -> Key:
-    """Disable a key and return it; its entry stays, so that the list tells what it was. Twice is no error.
+    """Disable a key and return it; its entry stays in the list. Revoking a key twice is not an error.
 
-    Raises KeyArgumentError for an unknown id and ConfigError for a broken file; the file is then untouched.
+    Raises KeyArgumentError for an unknown id and ConfigError for an unusable file, which is then unchanged.
     """
     if not path.parent.is_dir():
         raise KeyArgumentError("id", "no such key")

@@ -1,7 +1,7 @@
-"""Slow refused attempts down, per peer address.
+"""Throttling of refused attempts, per peer address.
 
-A good key is never delayed, so the other users of a proxy are not locked out by one that guesses; and the delayed
-ones may hold only a share of the threads, so guessing in parallel cannot stop the service.
+A valid key is never delayed, so guessing does not lock out others behind the same proxy. Delayed attempts hold a
+bounded share of the threads, so guessing in parallel cannot stop the service.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from cachetools import TTLCache
 FREE_FAILURES = 5
 FIRST_DELAY = 0.1
 MAX_DELAY = 1.0
-MEMORY = 60  # seconds after which an address starts anew
+MEMORY = 60  # seconds without a refusal after which an address is forgotten
 PEERS = 4096
 
 
 class Throttle:
-    """Delay refusals of an address that goes on failing.
+    """Delays refusals of an address that keeps failing.
 
-    threads: request threads of this worker; one in eight may be waiting here.
+    threads: request threads of this worker, of which at most one in eight may be delayed at a time.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Throttle:
         self._failures: TTLCache[str, int] = TTLCache(PEERS, MEMORY, timer=clock)
 
     def refused(self, peer: str) -> None:
-        """Count a refused attempt of an address, and wait: nothing at first, then 0.1 s, doubling up to 1 s."""
+        """Count a refused attempt of an address, and sleep: not at first, then 0.1 s, doubling up to 1 s."""
         with self._lock:
             count = self._failures.get(peer, 0) + 1
             self._failures[peer] = count

@@ -1,4 +1,4 @@
-"""The `sift` command: searches over HTTP, and keeps the service's keys."""
+"""The `sift` command: search over HTTP, and manage the service's keys."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from sift.errors import ConfigError
 
 __all__ = ["ExitStatus", "main"]
 
-COMPLETE = "_SIFT_COMPLETE"  # click's name for it: what a shell sets to ask for completions
+COMPLETE = "_SIFT_COMPLETE"  # the variable in which a shell asks for completions; click derives the name
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sift", message="%(prog)s %(version)s")
 def sift() -> None:
-    """Search the web through your own Sift service, and keep its keys."""
+    """Search the web through your own Sift service, and manage its keys."""
 
 
 sift.add_command(search)
@@ -32,7 +32,7 @@ sift.add_command(key)
 
 
 def main() -> NoReturn:
-    """Run `sift` with the arguments of the process, and end it; no traceback ever reaches the user."""
+    """Run `sift` with the arguments of the process and exit; no traceback ever reaches the user."""
     status = _run(sys.argv[1:])
     sys.exit(status)
 
@@ -41,7 +41,7 @@ def _run(arguments: list[str]) -> int:
     prepare_streams()
     try:
         status = _dispatch(arguments)
-        sys.stdout.flush()  # here, where a failure is still ours to report
+        sys.stdout.flush()  # here, where a failure can still be reported
         return status
     except BrokenPipeError:
         status = ExitStatus.ANSWERED  # `sift search … | head -n1`
@@ -56,7 +56,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    """Run the command and give its status. Not click's own main(), which ends broken pipes with 1."""
+    """Run the command and return its status. click's own main() would exit with 1 on a broken pipe."""
     if instruction := os.environ.get(COMPLETE):
         from click.shell_completion import shell_complete
 

@@ -1,4 +1,4 @@
-"""The flags of `sift search` that set a field of the request: made from what `sift.search.fields` says of each field.
+"""The flags of `sift search` that set a field of the request, generated from `sift.search.fields`.
 
 A value that no request may hold is refused here, before anything is sent.
 """
@@ -17,7 +17,7 @@ from sift.search.fields import DATE_FORM, FIELDS, Field, is_day
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-# Fields whose flag is not simply their name in dashes.
+# Fields whose flag is not just their name with dashes.
 _NAMES = {
     "include_domains": "--include-domain",
     "exclude_domains": "--exclude-domain",
@@ -25,43 +25,43 @@ _NAMES = {
     "query": "QUERY",
     "queries": "--queries-file",
 }
-_NO_FLAG = {"query", "queries", "digest"}  # the first two are arguments of their own kind, the last does nothing
-_NOTES = {"min_score": " Only Tavily rates so."}
+_NO_FLAG = {"query", "queries", "digest"}  # the first two are not plain options, the last has no effect
+_NOTES = {"min_score": " Only Tavily has such scores."}
 _METAVARS = {"hostname": "HOST", "date": DATE_FORM, "integer": "N", "number": "X"}
 
 
 class Day(StringParamType):
-    """A real day as the service takes it; click's own DateTime takes 2026-9-1 too."""
+    """A calendar day as the service takes it; click's own DateTime also takes 2026-9-1."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text; fail unless it is a day."""
+        """Return the text; fail unless it is a calendar day."""
         text = super().convert(value, param, ctx)
         return text if is_day(text) else self.fail(f"{text!r} is not a day as {DATE_FORM}.", param, ctx)
 
 
-class Word(click.Choice):  # type: ignore[type-arg] # it takes no type in older versions of click
-    """A word of a closed set; its other spellings are taken, but neither listed nor completed."""
+class Word(click.Choice):  # type: ignore[type-arg] # not generic in older versions of click
+    """A word of a closed set; aliases are accepted, but neither listed nor completed."""
 
     def __init__(self, field: Field) -> None:
         super().__init__(field.choices)
         self._aliases = dict(field.aliases)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the word; fail unless it is of the set."""
+        """Return the word, an alias resolved; fail unless it is in the set."""
         return str(super().convert(self._aliases.get(value, value), param, ctx))
 
 
 class Score(click.FloatRange):
-    """A number in a range. Click's own range lets NaN through, which JSON cannot hold."""
+    """A number in a range. click's own range accepts NaN, which JSON cannot represent."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number; fail unless it is one and in the range."""
+        """Return the number; fail unless it is in the range."""
         number = super().convert(value, param, ctx)
         return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(number) else number
 
 
 def flag(field: Field) -> str:
-    """Return the flag that sets a field; that of a boolean sets the opposite of the default."""
+    """Return the flag that sets a field; a boolean's flag sets the opposite of its default."""
     prefix = "--no-" if field.default is True else "--"
     return _NAMES.get(field.name, prefix + field.name.replace("_", "-"))
 
@@ -70,7 +70,7 @@ FLAGS = {field.name: flag(field) for field in FIELDS if field.name not in _NO_FL
 
 
 def field_flags(command: Command) -> Command:
-    """Add a flag for each field that has one to a command: those that shape the list first, then the filters."""
+    """Add to a command the flag of each field that has one: those that shape the list first, then the filters."""
     settable = [field for field in FIELDS if field.name in FLAGS]
     shown = sorted(settable, key=lambda field: field.group == "filter")
     for field in reversed(shown):  # decorators are applied from the last to the first
@@ -79,7 +79,7 @@ def field_flags(command: Command) -> Command:
 
 
 def takes(name: str) -> str:
-    """Return what a field takes and what else must hold, in the command's words."""
+    """Return what a field takes, and the rules between fields that involve it, in terms of flags."""
     field = next(each for each in FIELDS if each.name == name)
     return "; ".join(filter(None, (_value(field), _with_flags(field.rule))))
 
@@ -91,7 +91,7 @@ def _settings(field: Field) -> dict[str, Any]:
     settings |= {"type": _type(field), "multiple": field.type == "array"}
     if not field.choices:
         settings["metavar"] = _METAVARS[field.format or field.type]
-    if field.default:  # said, not sent: it is the service's
+    if field.default:  # shown, never sent: the service applies it
         settings["show_default"] = str(field.default)
     return settings
 
@@ -130,6 +130,6 @@ def _value(field: Field) -> str:
 
 
 def _with_flags(text: str) -> str:
-    """Put flags in the place of the fields' names."""
+    """Replace field names in backquotes by their flags."""
     flags = {field.name: flag(field) for field in FIELDS}
     return re.sub(r"`(\w+)`", lambda match: flags[match[1]], text)

@@ -1,8 +1,9 @@
-"""`sift key`: make, list and revoke the keys of the service on this host (contract: Callers)."""
+"""`sift key`: create, list and revoke the keys of the service on this host (contract: Callers)."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -14,52 +15,70 @@ from sift.auth.caller import CLASSES
 from sift.auth.entry import Key, format_time
 from sift.auth.keys import KeyArgumentError, list_keys, new_key, revoke
 from sift.cli.status import ExitStatus
-from sift.cli.terminal import complain, plain, say, tell
+from sift.cli.terminal import complain, printable, say, tell
 from sift.config import keys_file
 
-# How the command shows an argument that was refused.
-_SHOWN = {"name": "--name", "class": "--class", "expires": "--expires", "id": "ID"}
+# How a refused argument is called on the command line.
+_SHOWN = {"name": "--name", "class": "--class", "expires": "--expires", "id": "ID|NAME"}
+_COLUMNS = "{:<8}  {:<10}  {:<8}  {:<20}  {:<20}  {}"
 
 
 @click.group()
 def key() -> None:
-    """Make, list and revoke the keys of callers.
+    """Create, list and revoke the keys of callers.
 
     The file is $SIFT_KEYS_FILE, else keys.json in $SIFT_STATE_DIR, else in $XDG_STATE_HOME/sift or
-    ~/.local/state/sift. A running service follows it without a restart.
+    ~/.local/state/sift. A running service picks up changes without a restart.
     """
 
 
 @key.command()
-@click.option("--name", required=True, metavar="NAME", help="Who the key is for; it appears in the log.")
-@click.option("--class", "cls", required=True, type=click.Choice(CLASSES), help="Whether it may see the status too.")
-@click.option("--expires", metavar="SPAN", help="How long it is good: 12h, 90d, 4w. For ever when left out.")
+@click.option("--name", required=True, metavar="NAME", help="Who the key is for; shown in the log.")
+@click.option("--class", "cls", required=True, type=click.Choice(CLASSES), help="fleet may also see the status.")
+@click.option("--expires", metavar="SPAN", help="Lifetime: 12h, 90d, 4w. Without it the key never expires.")
 def new(name: str, cls: str, expires: str | None) -> None:
-    """Make a key and print its token, once."""
+    """Create a key and print its token, once."""
     with _usage_errors(), _file_errors():
         token = new_key(_path(), name, cls, expires, _now())
     say(token)
-    tell("This token is shown only now. Its caller sets SIFT_TOKEN to it.")
+    tell("This token is not shown again. The caller sets SIFT_TOKEN to it.")
 
 
 @key.command(name="list")
 def list_() -> None:
-    """List all keys, without their secrets: id, class, state, made, expires, name."""
+    """List all keys, without their secrets."""
     keys = list_keys(_path())
     if not keys:
         tell("no keys yet: sift key new --name NAME --class CLASS")
+    elif sys.stdout.isatty():
+        say(_COLUMNS.format("ID", "CLASS", "STATE", "CREATED", "EXPIRES", "NAME"))
     now = _now()
     for entry in keys:
         say(_line(entry, now))
 
 
 @key.command(name="revoke")
-@click.argument("key_id", metavar="ID")
-def revoke_(key_id: str) -> None:
-    """Disable the key with this public ID, at once and for good; its entry stays in the list."""
+@click.argument("key", metavar="ID|NAME")
+def revoke_(key: str) -> None:
+    """Disable the key with this ID or NAME, immediately and permanently; its entry stays in the list.
+
+    A NAME must be that of one key only, expired and disabled ones aside.
+    """
     with _usage_errors(), _file_errors():
-        revoked = revoke(_path(), key_id)
-    tell(f"revoked {revoked.id} ({plain(revoked.caller.name)})")
+        revoked = revoke(_path(), _id(list_keys(_path()), key, _now()))
+    tell(f"revoked {revoked.id} ({printable(revoked.caller.name)})")
+
+
+def _id(keys: tuple[Key, ...], wanted: str, now: datetime) -> str:
+    """Return the id that is wanted, or that of the one key with such a name, usable ones before others."""
+    named = [entry for entry in keys if entry.caller.name == wanted]
+    if any(entry.id == wanted for entry in keys) or not named:
+        return wanted
+    found = [entry for entry in named if entry.is_usable(now)] or named
+    if len(found) > 1:
+        ids = ", ".join(f"{entry.id} (of {format_time(entry.created)})" for entry in found)
+        raise KeyArgumentError("id", f"several keys have this name: {ids}")
+    return found[0].id
 
 
 def _path() -> Path:
@@ -74,7 +93,7 @@ def _line(entry: Key, now: datetime) -> str:
     state = "active" if entry.is_usable(now) else "disabled" if entry.disabled else "expired"
     ends = format_time(entry.expires) if entry.expires else "never"
     made = format_time(entry.created)
-    return f"{entry.id}  {entry.caller.cls:<10}  {state:<8}  {made:<20}  {ends:<20}  {plain(entry.caller.name)}"
+    return _COLUMNS.format(entry.id, entry.caller.cls, state, made, ends, printable(entry.caller.name))
 
 
 @contextmanager

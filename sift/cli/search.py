@@ -1,26 +1,26 @@
-"""`sift search`: flags become the JSON body of `POST /v1/search`, the answer becomes text (contract: Command line)."""
+"""`sift search`: flags become the JSON body of `POST /v1/search`, its response text (contract: Command line)."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sift.cli.flags import FLAGS, field_flags, takes
+from sift.cli.layout import for_pipe, for_terminal
 from sift.cli.status import ExitStatus
-from sift.cli.terminal import complain, document, plain, say, tell
+from sift.cli.terminal import complain, document, explained, printable, say, screen, tell
 from sift.search.fields import MAX_QUERIES, MAX_QUERY
 
 if TYPE_CHECKING:
-    from sift.client import Answer
+    from sift.client import Response
 
 DEFAULT_URL = "http://127.0.0.1:8787"
-_MAX_FILE = 1024 * 1024  # bytes; a device never ends
+_MAX_FILE = 1024 * 1024  # bytes; reading a device would never end
 _STATUSES = {
     400: ExitStatus.USAGE,
     401: ExitStatus.AUTH,
@@ -31,53 +31,55 @@ _STATUSES = {
 
 
 @click.command()
-@click.argument("query", required=False)
+@click.argument("words", metavar="QUERY", nargs=-1)
 @field_flags
 @click.option(
-    "--queries-file", metavar="PATH", help=f"A JSON array of 1 to {MAX_QUERIES} queries, UTF-8, instead of QUERY."
+    "--queries-file",
+    metavar="PATH",
+    type=click.Path(),  # for completion; it is opened below
+    help=f"A JSON array of 1 to {MAX_QUERIES} queries, UTF-8, instead of QUERY; - reads standard input.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the service's JSON envelope, and nothing else.")
-def search(query: str | None, queries_file: str | None, *, as_json: bool, **fields: Any) -> None:
-    """Search with QUERY, or with several queries whose hits become one list.
+@click.option("--full", is_flag=True, help="Show whole snippets on a terminal, not just their first lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer, and nothing else.")
+def search(words: tuple[str, ...], queries_file: str | None, *, full: bool, as_json: bool, **fields: Any) -> None:
+    """Search with QUERY, or with several queries whose hits are merged into one list.
 
-    The service is at $SIFT_URL (http://127.0.0.1:8787), the token in $SIFT_TOKEN. A note or failure of a source is
-    a warning on stderr.
+    The service is at $SIFT_URL (default: http://127.0.0.1:8787), the token in $SIFT_TOKEN. What a source could not do
+    is a warning on stderr.
 
-    Exit codes: 0 answered, also with no hits; 1 failed, or something that is not Sift answered; 2 usage; 3 no valid
-    token; 4 the service cannot be reached; 5 no source answered.
+    Exit codes: 0 answered, with or without hits; 1 internal error, or an answer that is not Sift's; 2 wrong usage;
+    3 no valid token; 4 the service cannot be reached; 5 no source answered.
     """
-    body: dict[str, Any] = _queries(query, queries_file)
+    body: dict[str, Any] = _queries(words, queries_file)
     # Only what was set: the defaults are the service's. A repeatable flag that was not given is an empty tuple.
     body |= {name: value for name, value in fields.items() if value is not None and value != ()}
-    answer = _ask(body)
+    response = _ask(body)
     if as_json:
-        say(document(answer.payload, sys.stdout.encoding))
-    if answer.status != 200:
-        raise click.exceptions.Exit(_refused(answer, quiet=as_json))
+        say(document(response.payload, sys.stdout.encoding))
+    if response.status != 200:
+        raise click.exceptions.Exit(_refused(response, quiet=as_json))
     if not as_json:
-        # First: whoever reads but the first lines of stdout still learns which filter did not apply.
-        _warn(answer.payload["warnings"])
-        _print(answer.payload["results"])
+        _print(response.payload, full=full)
 
 
-def _queries(query: str | None, path: str | None) -> dict[str, Any]:
-    if query is not None and path is not None:
+def _queries(words: tuple[str, ...], path: str | None) -> dict[str, Any]:
+    if words and path is not None:
         raise click.UsageError("QUERY and --queries-file exclude each other.")
     if path is not None:
         return {"queries": _read_queries(path)}
-    if query is None:
+    if not words:
         raise click.UsageError("Give a QUERY, or a --queries-file.")
-    return {"query": query}
+    return {"query": " ".join(words)}
 
 
 def _read_queries(path: str) -> list[str]:
-    """Read a queries file; its text is UTF-8 whatever the locale, a byte order mark and CRLF are fine."""
+    """Read a queries file: UTF-8 whatever the locale, with or without a byte order mark."""
 
     def refuse(reason: str) -> click.BadParameter:
         return click.BadParameter(reason, param_hint="'--queries-file'")
 
     try:
-        with Path(path).open("rb") as file:
+        with os.fdopen(os.dup(0), "rb") if path == "-" else Path(path).open("rb") as file:
             content = file.read(_MAX_FILE + 1)
         if len(content) > _MAX_FILE:
             raise refuse("the file is too large.")
@@ -89,74 +91,78 @@ def _read_queries(path: str) -> list[str]:
     except (ValueError, RecursionError):
         raise refuse("the file is not JSON.") from None
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
-        raise refuse("the file is no JSON array of strings.")
+        raise refuse("the file is not a JSON array of strings.")
     if not 1 <= len(queries) <= MAX_QUERIES:
         raise refuse(f"the file holds {len(queries)} queries, not 1 to {MAX_QUERIES}.")
     return queries
 
 
-def _ask(body: dict[str, Any]) -> Answer:
-    # Here, not above: requests takes longer to load than all the rest, and --help or a usage error needs none of it.
-    from sift.client import ForeignAnswerError, SiftClient, UnreachableError
+def _ask(body: dict[str, Any]) -> Response:
+    # Imported late: requests takes longer to load than everything else, and --help and usage errors do not need it.
+    from sift.client import ForeignResponseError, SiftClient, UnreachableError
 
     url = os.environ.get("SIFT_URL", "").strip() or DEFAULT_URL
-    client = SiftClient(url, os.environ.get("SIFT_TOKEN", "").strip())
+    client = SiftClient(url, os.environ.get("SIFT_TOKEN", "").strip(), os.environ)
+    count = len(body.get("queries", "1"))
+    queries = f"{count} queries, one after another" if count > 1 else "one query"
     try:
-        return client.search(body)
+        with explained(f"waiting for the slowest source ({queries}) ..."):
+            return client.search(body)
     except UnreachableError as error:
         complain(f"{error}; SIFT_URL says where it is")
         raise click.exceptions.Exit(ExitStatus.UNREACHABLE) from None
-    except ForeignAnswerError as error:
+    except ForeignResponseError as error:
         complain(f"{error}; SIFT_URL must be the address of a Sift service")
         raise click.exceptions.Exit(ExitStatus.FAILED) from None
 
 
-def _refused(answer: Answer, *, quiet: bool) -> ExitStatus:
-    """Say in one line why the service refused, and give the code to end with; its warnings too unless quiet."""
-    warnings = answer.payload.get("warnings")
+def _refused(response: Response, *, quiet: bool) -> ExitStatus:
+    """Say in one line why the service refused, after its warnings unless quiet; return the exit code."""
+    warnings = response.payload.get("warnings")
     if not quiet and isinstance(warnings, list):
         _warn([warning for warning in warnings if isinstance(warning, str)])
-    complain(_reason(answer))
-    return _STATUSES.get(answer.status, ExitStatus.FAILED)
+    complain(_reason(response))
+    return _STATUSES.get(response.status, ExitStatus.FAILED)
 
 
-def _reason(answer: Answer) -> str:
-    error, hint = answer.payload["error"], answer.payload["hint"]
-    if answer.status == 400 and hint in FLAGS:
+def _reason(response: Response) -> str:
+    error, hint = response.payload["error"], response.payload["hint"]
+    if response.status == 400 and hint in FLAGS:
         return f"{FLAGS[hint]}: {takes(hint)}"
     if error == "invalid query":
         return f"QUERY or --queries-file: a query has 1 to {MAX_QUERY} characters"
-    if answer.status == 401:
+    if response.status == 401:
         return "unauthorized: SIFT_TOKEN must hold a valid key"
-    if answer.status == 404:
+    if response.status == 404:
         return "not found: SIFT_URL must be the service's address alone, without /v1"
-    return plain(f"the service answered {answer.status}: {error} {hint}")
+    wait = "" if response.retry_after is None else f"; try again in {_wait(response.retry_after)}"
+    return printable(f"the service answered {response.status}: {error} {hint}") + wait
 
 
-def _print(hits: list[dict[str, Any]]) -> None:
-    if hits:
-        say("\n".join(_lines(hits)))
-    else:
+def _wait(seconds: int) -> str:
+    """Return a wait in the largest unit that keeps it precise enough, rounded up."""
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds > 2 * size:
+            return f"{-(-seconds // size)} {unit}"
+    return f"{seconds} s"
+
+
+def _print(payload: dict[str, Any], *, full: bool) -> None:
+    hits, display = payload["results"], screen(os.environ)
+    if display is None:
+        # First, so that a reader of only the first lines of stdout still learns which filters did not apply.
+        _warn(payload["warnings"])
+    below = len(payload["warnings"]) + 1  # and the next prompt
+    lines = for_terminal(hits, display, full=full, below=below) if display else for_pipe(hits)
+    for line in lines:
+        say(line)
+    if not hits:
         tell("no hits")
-
-
-def _lines(hits: list[dict[str, Any]]) -> Iterator[str]:
-    for number, hit in enumerate(hits):
-        if number:
-            yield ""
-        yield _shown(hit, "title") or _shown(hit, "url")
-        yield _shown(hit, "url")
-        yield (
-            _shown(hit, "snippet") or "(no snippet)"
-        )  # never blank: blank lines part the hits, and a date is the fourth
-        if date := _shown(hit, "published_date"):
-            yield date
-
-
-def _shown(hit: dict[str, Any], field: str) -> str:
-    return plain(str(hit.get(field) or ""))
+    if display:  # last, where a long list does not push them off the screen
+        sys.stdout.flush()
+        _warn(payload["warnings"])
 
 
 def _warn(warnings: list[str]) -> None:
     for warning in warnings:
-        tell(f"warning: {plain(warning)}")
+        tell(f"warning: {printable(warning)}")

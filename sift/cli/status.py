@@ -1,4 +1,4 @@
-"""How a command of `sift` ends."""
+"""The exit codes of the `sift` command."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """Name the exit codes (contract: Command line)."""
+    """How a command ended (contract: Command line)."""
 
-    ANSWERED = 0  # also with no hits
-    FAILED = 1  # inside Sift, or what answered is not Sift
-    USAGE = 2  # a wrong flag or setting, or a request the service refused as wrong
-    AUTH = 3  # no valid key, or one that may not
+    ANSWERED = 0  # with or without hits
+    FAILED = 1  # an internal error, or an answer that is not Sift's
+    USAGE = 2  # a wrong flag or setting, or a request the service rejected
+    AUTH = 3  # no valid key, or one without permission
     UNREACHABLE = 4
     UNAVAILABLE = 5  # no source answered
     INTERRUPTED = 130  # Ctrl-C: 128 + SIGINT, as shells count

@@ -1,16 +1,21 @@
-"""What may reach a terminal: text of others is made harmless here, and errors become one line."""
+"""Output that is safe for a terminal: untrusted text is sanitised here, and an error is one line."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shutil
 import sys
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
-from typing import TextIO
+from threading import Event, Timer
+from typing import NamedTuple, TextIO
 
-# Whole sequences first, so that no "[31m" is left over. No body may hold a control character, which keeps this linear.
+PATIENCE = 1.0  # seconds before a wait is explained
+
+# Whole sequences, so that no "[31m" is left over. No body may contain a control character, which keeps this linear.
 _SEQUENCE = re.compile(
     "(?:\x1b\\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor
     "|(?:\x1b[\\]PX^_]|[\x90\x98\x9d-\x9f])[^\x00-\x1f\x7f-\x9f]*+(?:\x07|\x1b\\\\|\x9c)"  # OSC, DCS …: titles, links
@@ -20,15 +25,15 @@ _SEQUENCE = re.compile(
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
-def plain(text: str) -> str:
-    """Make text safe to print on one line: control sequences and bidi characters out, white space folded."""
+def printable(text: str) -> str:
+    """Return text that is safe to print on one line: no control sequences, no bidi controls, white space folded."""
     return _UNSAFE.sub("", " ".join(_SEQUENCE.sub("", text).split()))
 
 
 def document(value: object, encoding: str) -> str:
-    """Write a value as one line of JSON with every unsafe character escaped, as all are that the encoding lacks."""
+    """Return a value as one line of JSON, with unsafe characters and those the encoding lacks escaped."""
     text = json.dumps(value, ensure_ascii=False)
-    # All of them lie inside strings, where an escape means the same.
+    # They occur inside strings only, where an escape is equivalent.
     text = _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     try:
         text.encode(encoding)
@@ -37,26 +42,95 @@ def document(value: object, encoding: str) -> str:
     return text
 
 
+class Screen(NamedTuple):
+    """What a terminal can show.
+
+    width, rows: its size in characters. has_styles: whether bold and dim work.
+    has_colour: whether colour works and is wanted.
+    """
+
+    width: int
+    rows: int
+    has_styles: bool
+    has_colour: bool
+    ellipsis: str
+
+    def bold(self, text: str) -> str:
+        """Return text that is shown in bold."""
+        return f"\x1b[1m{text}\x1b[0m" if self.has_styles else text
+
+    def dim(self, text: str) -> str:
+        """Return text that is shown fainter than the rest."""
+        return f"\x1b[2m{text}\x1b[0m" if self.has_styles else text
+
+    def green(self, text: str) -> str:
+        """Return text that is shown in green."""
+        return f"\x1b[32m{text}\x1b[0m" if self.has_colour else text
+
+
+def screen(environ: Mapping[str, str]) -> Screen | None:
+    """Return what the terminal behind stdout can show; None when stdout is no terminal."""
+    if not sys.stdout.isatty():
+        return None
+    has_styles = environ.get("TERM", "dumb") != "dumb"
+    ellipsis = "…" if (sys.stdout.encoding or "").lower().startswith("utf") else "..."
+    size = shutil.get_terminal_size()
+    return Screen(size.columns, size.lines, has_styles, has_styles and not environ.get("NO_COLOR"), ellipsis)
+
+
+@contextmanager
+def explained(text: str, after: float = PATIENCE) -> Iterator[None]:
+    """Show a line on stderr while the block runs for longer than `after` seconds; only when all output is a terminal's.
+
+    text: one line; it is erased when the block ends.
+    """
+    if not (sys.stdout.isatty() and sys.stderr.isatty()):
+        yield
+        return
+    shown = Event()
+
+    def show() -> None:
+        shown.set()
+        _write(text[: shutil.get_terminal_size().columns - 1])  # one row, which can be erased
+
+    timer = Timer(after, show)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        if shown.is_set():
+            _write("\r\x1b[K")
+
+
+def _write(text: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
 def say(text: str) -> None:
-    """Print one line on stdout. Not click.echo, which writes UTF-8 to a terminal that says it is ASCII."""
+    """Print one line on stdout. click.echo would write UTF-8 even to an ASCII terminal."""
     sys.stdout.write(f"{text}\n")
 
 
 def tell(text: str) -> None:
-    """Print one line on stderr; that nobody listens there changes nothing."""
+    """Print one line on stderr; a closed or broken stderr is ignored."""
     with suppress(OSError):
         sys.stderr.write(f"{text}\n")
 
 
 def complain(message: str) -> None:
-    """Print an error in one line on stderr."""
+    """Print an error as one line on stderr."""
     tell(f"sift: {message}")
 
 
 def prepare_streams() -> None:
-    """Make both streams printable: what an encoding lacks is replaced, and a closed stream swallows all.
+    """Prepare stdout and stderr: characters their encoding lacks are replaced, and a closed stream discards all.
 
-    A stream that is None would send errors to stdout.
+    With sys.stderr left None, errors would end up on stdout.
     """
     sys.stdout = sys.stdout or _nowhere()
     sys.stderr = sys.stderr or _nowhere()
@@ -66,10 +140,10 @@ def prepare_streams() -> None:
 
 
 def _nowhere() -> TextIO:
-    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - it stays open as long as the process
+    return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - open for the life of the process
 
 
 def silence(stream: TextIO) -> None:
-    """Send what a broken stream still holds nowhere, so that the interpreter's last flush is quiet."""
+    """Discard what a broken stream still buffers, so that the interpreter's final flush stays quiet."""
     with suppress(OSError, ValueError), _nowhere() as nowhere:
         os.dup2(nowhere.fileno(), stream.fileno())

@@ -1,6 +1,6 @@
-"""Bundled demo sources: the vendors' wire shapes over text that is on every machine with Python.
+"""Bundled demo sources: the vendors' wire formats over text that is on every machine with Python.
 
-A vendor's stand-in is the module here that is named as the vendor's own in `sift.sources`; it is read at first use.
+A vendor's stand-in is the module of the same name as the vendor's in `sift.sources`; it is imported on first use.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _inherited: list[Server] = []
 
 
 def has(vendor: str) -> bool:
-    """Return whether there is a stand-in for a vendor, given by the name of its module."""
+    """Return whether a vendor, given by the name of its module, has a stand-in."""
     return find_spec(f"{__name__}.{vendor}") is not None
 
 
@@ -39,15 +39,15 @@ def start(vendor: str) -> str:
 
 
 def _forget() -> None:
-    """Make a forked child start its own server: threads do not survive a fork, and the lock may be held for ever.
+    """Make a forked child start its own server: threads do not survive a fork, and the lock may be held forever.
 
     A hook rather than a comparison of process ids, since ids are reused and do not free the lock. The parent's server
-    is kept, not collected: its SQLite mutex may be held by a thread that this process does not have.
+    is kept, not collected: its SQLite mutex may be held by a thread that does not exist in this process.
     """
     global _lock, _server
     _lock = threading.Lock()
     if _server is not None:
-        _server.socket.close()  # else the parent's port would go on accepting after the parent is gone
+        _server.socket.close()  # otherwise the parent's port would still accept after the parent is gone
         _inherited.append(_server)
         _server = None
 

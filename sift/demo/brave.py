@@ -1,4 +1,4 @@
-"""Brave LLM Context's shape: broad pages first, several snippets a page; it honours no filter at all."""
+"""Brave LLM Context's format: broad pages first, several snippets per page; no filter is honoured."""
 
 from __future__ import annotations
 

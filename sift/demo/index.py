@@ -10,29 +10,29 @@ from typing import NamedTuple
 from sift.demo.documents import Passage
 from sift.demo.query import Query
 
-ENOUGH = 10  # pages with everything asked for, before pages with a part of it fill the list
+ENOUGH = 10  # pages that match the whole query; with fewer, partial matches fill the list
 
 
 class Page(NamedTuple):
-    """Hold one page found, with its passages that match, best first."""
+    """A page that was found, with its matching passages, best first."""
 
     passages: tuple[Passage, ...]
     score: float
 
     @property
     def best(self) -> Passage:
-        """Return the passage whose address and title stand for the page."""
+        """Return the passage whose address and title represent the page."""
         return self.passages[0]
 
 
 class Index:
-    """Search passages by the words of their titles and texts; safe to share between threads."""
+    """A full-text index over titles and texts of passages; safe to share between threads."""
 
     def __init__(self, passages: Iterable[Passage]) -> None:
         self._passages = tuple(passages)
-        self._lock = threading.Lock()  # one connection: a second one would be another, empty database
+        self._lock = threading.Lock()  # there is one connection: a second one would open another, empty database
         self._database = sqlite3.connect(":memory:", check_same_thread=False)
-        # Contentless: the texts are kept once, in `_passages`, under the row's number.
+        # Contentless: the texts are stored once, in `_passages`, indexed by row id.
         self._database.execute(
             "CREATE VIRTUAL TABLE passage USING fts5(title, text, content='', tokenize='porter unicode61')"
         )
@@ -41,10 +41,14 @@ class Index:
             ((row, passage.title, passage.text) for row, passage in enumerate(self._passages)),
         )
 
-    def search(self, query: Query, *, title_weight: float, depth: int = 1) -> list[Page]:
-        """Find the pages that match, best first.
+    def close(self) -> None:
+        """Close the database; the index finds nothing more."""
+        self._database.close()
 
-        title_weight: what a word in a title counts, against one in the text.
+    def search(self, query: Query, *, title_weight: float, depth: int = 1) -> list[Page]:
+        """Return the pages that match, best first.
+
+        title_weight: the weight of a word in a title, relative to one in the text.
         depth: how many passages of a page add to its score: 1 favours the sharpest passage, more the broadest page.
         """
         pages: dict[str, Page] = {}

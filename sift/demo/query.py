@@ -1,4 +1,4 @@
-"""What a query asks for: words, quoted phrases and sites. Pure; user text never reaches SQLite unquoted."""
+"""Parsed queries: words, quoted phrases and sites. Pure; user text never reaches SQLite unquoted."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-MAX_WORDS = 32  # a pasted page costs no more than a sentence
+MAX_WORDS = 32  # so that a pasted page costs no more than a sentence
 
 _TOKEN = re.compile(r'"[^"]*"|\S+')
-_WORD = re.compile(r"[^\W_]+")  # as FTS5's unicode61 sees words: no underscore
+_WORD = re.compile(r"[^\W_]+")  # words as FTS5's unicode61 splits them, at underscores too
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Stand for a host with its subdomains, and maybe the start of a path."""
+    """A host with its subdomains, and optionally a path prefix."""
 
     host: str
     path: str = ""
 
     @classmethod
     def parse(cls, text: str) -> Site:
-        """Read `host`, `*.host` or `host/path`."""
+        """Parse `host`, `*.host` or `host/path`."""
         host, slash, path = text.partition("/")
         return cls(host.lower().removeprefix("*.").strip("."), slash + path)
 
     def covers(self, url: str) -> bool:
-        """Tell whether the URL is on this site."""
+        """Return whether the URL is on this site."""
         parts = urlsplit(url)
         host = parts.hostname or ""
         return (host == self.host or host.endswith("." + self.host)) and parts.path.startswith(self.path)
@@ -34,14 +34,14 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Hold what one query asks for."""
+    """The words, phrases and sites of one query."""
 
     words: tuple[str, ...] = ()
     phrases: tuple[str, ...] = ()
     sites: tuple[Site, ...] = ()
 
     def expressions(self) -> tuple[str, ...]:
-        """Return FTS5 expressions to ask in turn: everything; then the phrases alone, or any word."""
+        """Return FTS5 expressions to try in turn: everything; then the phrases alone, or any word."""
         phrases = [f'"{phrase}"' for phrase in self.phrases]
         words = [f'"{word}"' for word in self.words]
         if not phrases and not words:
@@ -49,11 +49,11 @@ class Query:
         return " AND ".join(phrases + words), " AND ".join(phrases) or " OR ".join(words)
 
     def holds_phrases(self, text: str) -> bool:
-        """Tell whether the text holds each phrase word for word: the index alone would take any inflection."""
+        """Return whether the text contains each phrase verbatim: the index alone would match any inflection."""
         return all(re.search(rf"(?i)(?<![^\W_]){_adjoined(phrase)}(?![^\W_])", text) for phrase in self.phrases)
 
     def position(self, text: str) -> tuple[int, bool]:
-        """Find the best place to quote from, and tell whether all the words stand there side by side."""
+        """Return the best position to quote from, and whether all the words are adjacent there."""
         words = " ".join((*self.phrases, *self.words)).split()
         lower = text.lower()
         together = re.search(_adjoined(" ".join(words)), lower)
@@ -63,7 +63,7 @@ class Query:
 
 
 def parse_query(text: str, *, phrases: bool = False, sites: bool = False) -> Query:
-    """Read a query; quotes and `site:` are plain text where the vendor takes them so."""
+    """Parse a query; quotes and `site:` are plain text unless the vendor interprets them."""
     found_words: dict[str, None] = {}
     found_phrases: dict[str, None] = {}
     found_sites = []
@@ -82,7 +82,7 @@ def parse_query(text: str, *, phrases: bool = False, sites: bool = False) -> Que
 
 
 def excerpt(text: str, query: Query, size: int) -> str:
-    """Quote at most `size` characters of the text round the best place, cut at blanks."""
+    """Return at most `size` characters of the text around the best position, cut at spaces."""
     start = max(0, query.position(text)[0] - size // 4)
     if start:
         start = text.find(" ", start) + 1
@@ -93,5 +93,5 @@ def excerpt(text: str, query: Query, size: int) -> str:
 
 
 def _adjoined(words: str) -> str:
-    """Make the pattern of these words with nothing but punctuation and blanks between, the last open to an ending."""
+    """Return a pattern for these words with only punctuation and spaces between; the last may be a prefix."""
     return r"[\W_]+".join(map(re.escape, words.split()))

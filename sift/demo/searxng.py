@@ -1,4 +1,4 @@
-"""SearXNG's shape: title matches first; `site:` and quoted phrases are honoured in the query text."""
+"""SearXNG's format: title matches first; `site:` and quoted phrases are honoured in the query text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAGE_SIZE = 20
 EXCERPT_SIZE = 300
 ENGINE = "sift demo"
 
-# `categories` and `engines` are not here: SearXNG drops names it does not know and asks its default engines.
+# `categories` and `engines` are absent: SearXNG ignores unknown names and asks its default engines.
 _PARAMETERS = {
     "language": r"(all|auto|[a-z]{2,3}(-[A-Za-z]{2,4})?)?",
     "pageno": r"[1-9][0-9]{0,3}",
@@ -37,8 +37,8 @@ def answer(index: Index, request: Request) -> tuple[int, object]:
     pages = index.search(query, title_weight=10.0)
     if query.sites:
         pages = [page for page in pages if any(site.covers(page.best.url) for site in query.sites)]
-    # SearXNG leaves out every engine that cannot search by date, and answers with what remains. No document here has
-    # a date, so with a time range nothing remains: an empty list is what the vendor would send, and the only true one.
+    # SearXNG leaves out every engine that cannot search by date and answers with what remains. No document here has
+    # a date, so with a time range nothing remains, and the vendor would send an empty list.
     if parameters.get("time_range"):
         pages = []
     skipped = (int(parameters.get("pageno", "1")) - 1) * PAGE_SIZE

@@ -1,4 +1,4 @@
-"""The loopback HTTP server of the demo. It logs nothing at all: every request holds a query."""
+"""The loopback HTTP server of the demo. It logs nothing: every request contains a query."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MAX_BODY = 1 << 20
 
 
 class Server(ThreadingHTTPServer):
-    """Serve stand-ins, by their paths, on an ephemeral port of 127.0.0.1, a daemon thread a connection."""
+    """Serve stand-ins, by path, on an ephemeral port of 127.0.0.1, with a daemon thread per connection."""
 
     daemon_threads = True
-    request_queue_size = 128  # the default of 5 drops connections of a burst
+    request_queue_size = 128  # the default of 5 drops connections in a burst
 
     def __init__(self, index: Index) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -28,38 +28,38 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Return the base URL, without a slash at its end."""
+        """Return the base URL, without a trailing slash."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def server_bind(self) -> None:
-        """Bind without the parent's reverse look-up of the own address, which may ask a name server."""
+        """Bind without the parent's reverse DNS query for this address."""
         TCPServer.server_bind(self)
         self.server_name, self.server_port = self.socket.getsockname()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Keep silent: what breaks here is a client that went away, and a traceback could show its query."""
+        """Do nothing: the client has disconnected, and a traceback could show its query."""
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Speak HTTP/1.1 with keep-alive, and leave the answers to the vendors' modules."""
+    """Speak HTTP/1.1 with keep-alive; the vendors' modules make the answers."""
 
     server: Server
     protocol_version = "HTTP/1.1"
-    default_request_version = "HTTP/1.0"  # for lines that name none: 0.9, the default, has no status line
+    default_request_version = "HTTP/1.0"  # for request lines without a version: 0.9, the default, has no status line
     server_version = "sift-demo"
     sys_version = ""
-    timeout = 300  # a client that stalls frees its thread
+    timeout = 300  # seconds after which a stalled client releases its thread
     wbufsize = -1  # head and body leave in one write
     disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
-        """Answer a GET, or a POST: the path decides what is asked."""
+        """Answer a GET or a POST; the path selects the stand-in."""
         body = self._body()
         if body is None:
-            return self._send(413, {"error": "no body, or one with a length of at most 1 MiB, please"}, close=True)
+            return self._send(413, {"error": "a body needs a Content-Length of at most 1 MiB"}, close=True)
         try:
             status, answered = self._answer(body)
-        except Exception:  # the last border of the demo: a bug here is a vendor's 500, not a broken connection
+        except Exception:  # the demo's outermost layer: a bug becomes a vendor's 500, not a broken connection
             status, answered = 500, {"error": "internal error"}
         return self._send(status, answered)
 
@@ -80,7 +80,7 @@ class Handler(BaseHTTPRequestHandler):
         return stand_in.answer(self.server.index, Request(headers, parameters, body))
 
     def _body(self) -> bytes | None:
-        """Read the request's body, or return None when its end is unknown or too far away."""
+        """Return the request's body, or None when its length is unknown or too large."""
         length = self.headers.get("Content-Length", "0")
         if "Transfer-Encoding" in self.headers or not length.isdecimal() or len(length) > 9:
             return None
@@ -100,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def serve(index: Index) -> Server:
-    """Start a server over the index in a daemon thread."""
+    """Start a server for the index in a daemon thread."""
     server = Server(index)
     threading.Thread(target=server.serve_forever, args=(60,), name="sift-demo", daemon=True).start()
     return server

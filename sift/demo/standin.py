@@ -1,4 +1,4 @@
-"""What the demo's module of a vendor exports."""
+"""The interface of a vendor's stand-in module."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sift.demo.index import Index
 
 
 class Request(NamedTuple):
-    """Describe one request; header names in lower case."""
+    """One request; header names are in lower case."""
 
     headers: Mapping[str, str]
     parameters: Mapping[str, str]
@@ -17,10 +17,10 @@ class Request(NamedTuple):
 
 
 class StandIn(NamedTuple):
-    """Describe the stand-in of one vendor.
+    """The stand-in of one vendor.
 
-    method, path: the one request it answers; no two stand-ins have the same path.
-    answer: from the index and a request to the status and the body, HTML when it is a string, else JSON.
+    method, path: the only request it answers; no two stand-ins share a path.
+    answer: return status and body for a request; a string is sent as HTML, anything else as JSON.
     """
 
     method: str

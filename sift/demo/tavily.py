@@ -1,4 +1,4 @@
-"""Tavily's shape: words that stand side by side first; it honours domains, exact match and the number of results."""
+"""Tavily's format: adjacent words first; domains, exact match and the number of results are honoured."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from sift.demo.standin import Request, StandIn
 MAX_QUERY = 400
 CHUNKS = 3
 CHUNK_SIZE = 500
-HALF_SCORE = 6.0  # the bm25 that counts as 0.5
-SCATTERED = 0.6  # what a page is worth whose best passage has the words, but apart
+HALF_SCORE = 6.0  # the bm25 value that maps to a score of 0.5
+SCATTERED = 0.6  # factor for a page whose best passage has the words, but not adjacent
 
 _TYPES: dict[str, type[Any]] = {
     "query": str,
@@ -46,16 +46,16 @@ def answer(index: Index, request: Request) -> tuple[int, object]:
     """Answer a search."""
     started = time.perf_counter()
     if re.fullmatch(r"(?i)bearer +\S+", request.headers.get("authorization", "")) is None:
-        return 401, {"detail": {"error": "a key is needed"}}
+        return 401, {"detail": {"error": "missing API key"}}
     asked = _load(request.body)
     if isinstance(asked, list):
-        return 422, {"detail": [{"type": "wrong_type", "loc": asked, "msg": "not of the type it should be"}]}
+        return 422, {"detail": [{"type": "wrong_type", "loc": asked, "msg": "wrong type"}]}
     refusal = _refusal(asked)
     if refusal:
         return 400, {"detail": {"error": refusal}}
     query = parse_query(asked["query"], phrases=asked.get("exact_match", False))
     pages = _restrict(_search(index, query), asked)[: asked.get("max_results", 10)]
-    # Dates and time ranges change nothing: Tavily drops undated hits only when told to by a field Sift does not send.
+    # Dates and time ranges have no effect: Tavily drops undated hits only on a field that Sift does not send.
     dated = asked.get("include_published_date") or asked.get("topic") == "news"
     extras: dict[str, object] = {"published_date": None} if dated else {}
     answered: dict[str, object] = {
@@ -74,7 +74,7 @@ STAND_IN = StandIn("POST", "/tavily/search", answer)
 
 
 def _load(body: bytes) -> dict[str, Any] | list[str]:
-    """Read the body without its nulls, or return the place where a type is wrong."""
+    """Return the body without its nulls, or the location of a wrong type."""
     try:
         loaded = json.loads(body)
     except (ValueError, RecursionError):
@@ -90,7 +90,7 @@ def _load(body: bytes) -> dict[str, Any] | list[str]:
 
 
 def _refusal(request: Mapping[str, Any]) -> str:
-    """Say which rule of the vendor a well-typed request breaks, or nothing."""
+    """Return which of the vendor's rules a well-typed request breaks, or an empty string."""
     if not request["query"].strip() or len(request["query"]) > MAX_QUERY:
         return "query must have 1 to 400 characters"
     if not 0 <= request.get("max_results", 0) <= 20:
@@ -102,7 +102,7 @@ def _refusal(request: Mapping[str, Any]) -> str:
         if len(request.get(name, [])) > limit:
             return f"{name} is too long"
     if request.get("include_domains") and not any("." in domain for domain in request["include_domains"]):
-        return "include_domains holds no usable domain"
+        return "include_domains has no usable domain"
     if "include_domains_mode" in request and not request.get("include_domains"):
         return "include_domains_mode needs include_domains"
     return _date_refusal([request[name] for name in ("start_date", "end_date") if name in request], request)
@@ -114,14 +114,14 @@ def _date_refusal(dates: list[str], request: Mapping[str, Any]) -> str:
     try:
         days = [date.fromisoformat(text) for text in dates]
     except ValueError:
-        return "a date is no YYYY-MM-DD"
+        return "a date is not YYYY-MM-DD"
     if any(len(text) != 10 for text in dates) or days != sorted(days):
-        return "a date is no YYYY-MM-DD, or start_date is after end_date"
+        return "a date is not YYYY-MM-DD, or start_date is after end_date"
     return ""
 
 
 def _search(index: Index, query: Query) -> list[Page]:
-    """Rank pages by the closeness of the words, and turn their scores into 0 to 1."""
+    """Rank pages by how close the words are, with scores mapped to the range 0 to 1."""
     pages = []
     for page in index.search(query, title_weight=3.0):
         together = any(query.position(text)[1] for text in (page.best.title, page.best.text))
@@ -131,7 +131,7 @@ def _search(index: Index, query: Query) -> list[Page]:
 
 
 def _restrict(pages: list[Page], request: Mapping[str, Any]) -> list[Page]:
-    """Apply the domain lists: `prefer` moves pages to the front, everything else drops them."""
+    """Apply the domain lists: `prefer` moves matching pages to the front, `restrict` drops all others."""
     included = [Site.parse(domain) for domain in request.get("include_domains", [])]
     excluded = [Site.parse(domain) for domain in request.get("exclude_domains", [])]
     pages = [page for page in pages if not any(site.covers(page.best.url) for site in excluded)]

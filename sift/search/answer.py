@@ -1,4 +1,4 @@
-"""From the outcomes of all calls to the answer: merging, filtering, the summary. Pure functions."""
+"""Building the answer from the outcomes of all calls: merging, filtering, the summary. Pure functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sift.search.model import (
 
 
 def compose(request: SearchRequest, rounds: Sequence[Round], reranked: Mapping[str, bool]) -> SearchResult | None:
-    """Return the result of a request from one round per query; None when no source answered in any of them.
+    """Return the result of a request, given one round per query; None if no source answered in any of them.
 
     reranked: for every enabled source, in source order, whether its list takes part in the RRF sum.
     """
@@ -33,40 +33,41 @@ def compose(request: SearchRequest, rounds: Sequence[Round], reranked: Mapping[s
     may_stay = host_filter(request.filter)
     lists, rankings = [], []
     for each in rounds:
-        given = _lists(each, reranked)
-        ranking = merge(given, rerank=request.rerank)
-        if may_stay:  # R3: for every source, on the host a browser would go to
-            gone = {address.key for source in given for address in source.hits.addresses if not may_stay(address.host)}
-            if gone:
-                ranking = {key: score for key, score in ranking.items() if key not in gone}
-        lists.append(given)
+        source_lists = _lists(each, reranked)
+        ranking = merge(source_lists, rerank=request.rerank)
+        if may_stay:  # R3: for every source, on the host a browser would connect to
+            addresses = [address for source in source_lists for address in source.hits.addresses]
+            dropped = {address.key for address in addresses if not may_stay(address.host)}
+            if dropped:
+                ranking = {key: score for key, score in ranking.items() if key not in dropped}
+        lists.append(source_lists)
         rankings.append(ranking)
     fused = fuse_queries(rankings)
-    hits = build_hits(fused, lists, request.k)  # R4: cut only here
-    told = _summary(rounds, tuple(reranked))
+    hits = build_hits(fused, lists, request.k, request.max_snippet)  # R4: cut only here
+    summary = _summary(rounds, tuple(reranked))
     return SearchResult(
         results=encode([hit.as_dict() for hit in hits]),
         sizes=Sizes(sum(out.found for out in outs if not out.warn), len(fused), len(hits)),
-        sources_ok=told.ok,
-        sources_failed=told.failed,
-        warnings=told.warnings,
-        skips=told.skips,
+        sources_ok=summary.ok,
+        sources_failed=summary.failed,
+        warnings=summary.warnings,
+        skips=summary.skips,
     )
 
 
 def unavailable(rounds: Sequence[Round], skips: Mapping[str, Skip], names: Sequence[str]) -> Unavailable:
     """Return the failure of a request that no source answered.
 
-    skips: the sources left out before the first call.
+    skips: the sources excluded before the first call.
     """
-    told = _summary(rounds, names)
+    summary = _summary(rounds, names)
     skipped = [*skips.values(), *(out for _, out in _outcomes(rounds) if isinstance(out, Skip))]
     waits = [skip.wait for skip in skipped if skip.wait is not None]
     return Unavailable(
-        warnings=unique(told.warnings + named(skips) + told.skips),
-        sources_failed=told.failed,
-        # A source that was asked and failed may answer the very next request.
-        retry_after=math.ceil(min(waits)) if waits and not told.failed else None,
+        warnings=unique(summary.warnings + skip_warnings(skips) + summary.skips),
+        sources_failed=summary.failed,
+        # A source that failed may answer the very next request.
+        retry_after=math.ceil(min(waits)) if waits and not summary.failed else None,
     )
 
 
@@ -75,7 +76,7 @@ def may_be_cached(result: SearchResult, rounds: Sequence[Round]) -> bool:
     return not result.sources_failed and not any(isinstance(out, Skip) for _, out in _outcomes(rounds))
 
 
-def named(skips: Mapping[str, Skip]) -> tuple[str, ...]:
+def skip_warnings(skips: Mapping[str, Skip]) -> tuple[str, ...]:
     """Return the warnings for sources that were not asked."""
     return tuple([f"{name}: {skip.reason}" for name, skip in skips.items()])
 
@@ -88,7 +89,7 @@ class _Summary(NamedTuple):
 
 
 def _summary(rounds: Sequence[Round], names: Sequence[str]) -> _Summary:
-    """Say which sources answered and which failed; warnings are failures, then notes, each once."""
+    """Summarise which sources answered and which failed; warnings are failures, then notes, without repeats."""
     answered = list(_answered(rounds))
     failed = {name for name, out in answered if out.warn}
     asked = {name for name, out in answered if out.asked}

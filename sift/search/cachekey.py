@@ -1,4 +1,4 @@
-"""The key of an answer: everything that can change it, in one canonical form (contract: Cache)."""
+"""The cache key: everything that can change an answer, in one canonical form (contract: Cache)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 from sift.search.model import CallerClass, SearchRequest
 from sift.search.query import normalise_query
 
-NOT_IN_KEY = frozenset({"digest"})  # changes a warning of the request, not the answer
+NOT_IN_KEY = frozenset({"digest"})  # changes a warning on the request, not the answer
 
 
 def hour_bucket(now: float) -> str:
-    """Give the UTC hour of a Unix time, as `2006-01-02T15`."""
+    """Return the UTC hour of a Unix time, as `2006-01-02T15`."""
     return _hour(int(now // 3600))
 
 
@@ -26,9 +26,9 @@ def _hour(number: int) -> str:
     return datetime.fromtimestamp(number * 3600, UTC).isoformat()[:13]
 
 
-@lru_cache(maxsize=1024)  # a repeated request pays 1 µs here instead of 30
+@lru_cache(maxsize=1024)  # agents repeat requests
 def cache_key(request: SearchRequest, sources: tuple[str, ...], caller_class: CallerClass, hour: str) -> bytes:
-    """Hash the payload; 32 bytes."""
+    """Return the SHA-256 of the payload, 32 bytes."""
     canonical = _encoder.encode(payload(request, sources, caller_class, hour))
     return hashlib.sha256(canonical.encode()).digest()
 
@@ -37,7 +37,7 @@ _encoder = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def payload(request: SearchRequest, sources: tuple[str, ...], caller_class: CallerClass, hour: str) -> dict[str, Any]:
-    """Give what the key holds. It is made from the records' own fields: a new one is in the key unless named here."""
+    """Return what the key holds. It derives from the records' own fields: a new one is in the key unless excluded."""
     form: dict[str, Any] = {"caller_class": caller_class, "hour": hour, "sources": sorted(sources)}
     for each in fields(request):
         if each.name not in NOT_IN_KEY and each.name != "filter":
@@ -54,6 +54,6 @@ def payload(request: SearchRequest, sources: tuple[str, ...], caller_class: Call
 
 
 def _fixed(number: float) -> str:
-    """Write the shortest decimal digits that read back to the same double; no exponent, integers without a point."""
+    """Return the shortest decimal form that reads back as the same double; no exponent, integers without a point."""
     text = format(Decimal(repr(number)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text

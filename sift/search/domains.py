@@ -1,4 +1,4 @@
-"""Domain filters: what a legal entry is, and which hosts it matches (contract: Domains, Domain filter)."""
+"""Domain filters: legal entries, and the hosts they match (contract: Domains, Domain filter)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ _DOMAIN = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 
 def normalise_domain(text: str) -> str | None:
-    """Give a domain entry in lower case without trailing dot; None when it is no hostname.
-
-    ASCII is checked before folding: Python's lower() turns the Kelvin sign into a plain k.
-    """
+    """Return a domain entry in lower case without its final dot; None if it is not a hostname."""
     name = text.removesuffix(".")
+    # Matched before folding: lower() turns the Kelvin sign into a plain k.
     return name.lower() if len(name) <= 253 and _DOMAIN.fullmatch(name) else None
 
 
 def host_filter(filter: Filter) -> Callable[[str], bool] | None:
-    """Make the rule that hits must pass, from host to "may stay"; None when every host may (R3).
+    """Return a predicate of the hosts whose hits may stay; None if all may (R3).
 
     A restricting include list must match, an exclude list must not; a preference filters nothing.
     """
@@ -39,12 +37,12 @@ def host_filter(filter: Filter) -> Callable[[str], bool] | None:
     return may_stay
 
 
-@lru_cache(maxsize=32)  # the same lists come with every query of an agent
+@lru_cache(maxsize=32)  # an agent sends the same lists with every query
 def _endings(domains: tuple[str, ...]) -> tuple[str, ...]:
-    """Give what a host ends with, after a dot, when it is one of the domains or under one.
+    """Return the suffixes, dot included, of the hosts that are one of the domains or below one.
 
-    An entry that is a number is an address, and a browser has one spelling for all of an address' spellings; no host
-    but the address itself ends with one.
+    An entry whose last label is a number is an address, which stands in the one spelling that browsers give it; no host
+    but the address itself ends with that.
     """
     hosts = (browser_host(each) if each.rpartition(".")[2][0].isdigit() else each for each in domains)
     return tuple([f".{host}" for host in hosts if host])

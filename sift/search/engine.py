@@ -1,4 +1,4 @@
-"""The engine: one request in, one answer out. It looks in the cache, shares equal searches and plans who is asked."""
+"""The engine: one request in, one answer out. It uses the cache, shares equal searches and plans whom to ask."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sift.observe import NullObserver, Observer
-from sift.search.answer import compose, may_be_cached, named, unavailable
+from sift.search.answer import compose, may_be_cached, skip_warnings, unavailable
 from sift.search.cachekey import cache_key, hour_bucket
 from sift.search.calls import Calls
 from sift.search.flight import SingleFlight
 from sift.search.model import Answer, CacheUse, CallerClass, SearchRequest, SearchResult, Skip, Unavailable, unique
 from sift.search.protocols import Cache
+from sift.search.query import normalise_query
+
+HOUR = 3600
 
 
 class Engine:
-    """Answer searches: the queries of a request one after another (R5).
+    """Answer searches, asking the queries of a request one after another (R5).
 
-    cache: None keeps nothing. now: Unix time in seconds, read once per request. clock: a monotonic clock in seconds.
+    cache: None disables caching. now: Unix time in seconds, read once per request. clock: a monotonic clock in seconds.
     """
 
     def __init__(
@@ -40,16 +43,16 @@ class Engine:
         self._clock = clock
 
     def cached(self, request: SearchRequest, caller_class: CallerClass) -> Answer | None:
-        """Return a whole answer that is at hand, whatever cap or breakers say now; None without one."""
+        """Return the cached answer of all sources, whatever cap and breakers say now; None if there is none."""
         started = self._clock()
-        found = self._look(cache_key(request, self.names, caller_class, hour_bucket(self._now())))
+        found = self._lookup(cache_key(request, self.names, caller_class, hour_bucket(self._now())))
         if found is None:
             return None
         self._observer.search_ended(caller_class, "hit", self._clock() - started, answered=True)
         return Answer(found, "hit")
 
     def search(self, request: SearchRequest, caller_class: CallerClass) -> Answer | Unavailable:
-        """Answer a request, or return why no source answered."""
+        """Return the answer to a request, or why no source answered."""
         started = self._clock()
         found = self._search(request, caller_class)
         self._observer.search_ended(
@@ -58,9 +61,10 @@ class Engine:
         return found
 
     def _search(self, request: SearchRequest, caller_class: CallerClass) -> Answer | Unavailable:
-        hour = hour_bucket(self._now())  # read once: a request that runs over the hour keeps its key
+        now = self._now()  # read once: a request that runs past the hour keeps its key
+        hour, hour_ends = hour_bucket(now), (now // HOUR + 1) * HOUR
         key = cache_key(request, self.names, caller_class, hour)
-        if found := self._look(key):
+        if found := self._lookup(key):
             return Answer(found, "hit")
         planned = self.names
         if skips := self._plan():
@@ -68,35 +72,38 @@ class Engine:
             key = cache_key(request, planned, caller_class, hour)
 
         def lead() -> tuple[SearchResult | Unavailable, CacheUse]:
-            # Looked up again: the answer may have come in between the look above and taking the lead.
-            if found := self._look(key):
+            # Again: another leader may have stored the answer since the lookup above.
+            if found := self._lookup(key):
                 return found, "hit"
-            return self._ask(request, planned, skips, key), self._unshared
+            result, may_stay = self._ask(request, planned, skips)
+            if self._cache is not None and isinstance(result, SearchResult) and may_stay:
+                self._cache.put(key, result, hour_ends - self._now())  # after that nobody can find it
+            return result, self._unshared
 
         (result, use), shared = self._flight.run(key, lead)
         use = "shared" if shared else use
         if isinstance(result, Unavailable):
             return replace(result, cache=use)
-        return Answer(replace(result, skips=unique(named(skips) + result.skips)), use)
+        return Answer(replace(result, skips=unique(skip_warnings(skips) + result.skips)), use)
 
     def _plan(self) -> dict[str, Skip]:
-        """Return the sources that will not be asked, decided before the first call (R5)."""
+        """Return the sources that will not be asked and why, decided before the first call (R5)."""
         return {name: skip for name in self.names if (skip := self._calls.skip(name))}
 
     def _ask(
-        self, request: SearchRequest, planned: tuple[str, ...], skips: Mapping[str, Skip], key: bytes
-    ) -> SearchResult | Unavailable:
+        self, request: SearchRequest, planned: tuple[str, ...], skips: Mapping[str, Skip]
+    ) -> tuple[SearchResult | Unavailable, bool]:
+        """Ask the planned sources; return what came of it, and whether it may be cached."""
         for name, skip in skips.items():
             self._observer.call_skipped(name, skip.reason)
-        rounds = [self._calls.ask(query, request, planned) for query in request.queries]
+        # In the form that is in the key: what the vendors are asked must not depend on who asked first.
+        rounds = [self._calls.ask(normalise_query(query), request, planned) for query in request.queries]
         started = self._clock()
         result = compose(request, rounds, self._calls.reranked)
         if result is None:
-            return unavailable(rounds, skips, self.names)
+            return unavailable(rounds, skips, self.names), False
         result = replace(result, rerank_ms=round((self._clock() - started) * 1000))
-        if self._cache is not None and may_be_cached(result, rounds):
-            self._cache.put(key, result)
-        return result
+        return result, may_be_cached(result, rounds)
 
-    def _look(self, key: bytes) -> SearchResult | None:
+    def _lookup(self, key: bytes) -> SearchResult | None:
         return None if self._cache is None else self._cache.get(key)

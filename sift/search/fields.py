@@ -1,7 +1,7 @@
-"""What `POST /v1/search` takes: each field described once, as data.
+"""The fields of `POST /v1/search`, described once, as data.
 
-The validation and the command's flags are made from this; the documents are checked against it. The command loads it
-for every `--help`, so it imports nothing that is slow to load.
+Validation and the command's flags derive from this, and the documents are tested against it. The command loads it for
+every `--help`, so it imports nothing that is slow to load.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import Any, Literal
 
 MAX_QUERIES = 4
 MAX_QUERY = 1500
-"""Code points of one query, after the cut of white space."""
+"""Code points of one query without surrounding white space."""
 MAX_DOMAINS = 20
 MAX_HOST = 254  # characters, a final dot included
 MAX_K = 50
+MAX_SNIPPET = 10_000
 
 DATE_FORM = "YYYY-MM-DD"
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -24,16 +25,17 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Describe one field, with all that a JSON Schema of it needs.
+    """One field of a request, with all that a JSON Schema of it needs.
 
-    type: JSON's word. An array is one of strings, which format, min_length and max_length then describe.
-    text: what it is for, a sentence without its full stop. Other fields' names stand in backticks, so that a flag can
-    take their place; a boolean's text is a command, so that "Do not" can go before it.
-    rule: what else must hold, the other fields of the request considered; "" for nothing.
-    group: `query` is asked, `filter` chooses among the hits, `answer` shapes the list.
-    default: the value that leaving the field out means; None when there is no such value.
-    minimum, maximum: of a number, both allowed. min_length, max_length: code points.
-    choices: the values of a closed set. aliases: other spellings of a choice, each with the choice it stands for.
+    type: the JSON type. An array holds strings, which format, min_length and max_length then describe.
+    text: its purpose, as a sentence without the full stop. Names of other fields are in backticks, so that a flag can
+    replace them; a boolean's text is an imperative, so that "Do not" can precede it.
+    rule: what must hold besides, other fields considered; "" for nothing.
+    group: `query` is searched for, `filter` selects hits, `answer` shapes the list.
+    default: the value that an absent field stands for; None if there is none.
+    minimum, maximum: of a number, inclusive. min_length, max_length: code points.
+    choices: a closed set of values. aliases: other spellings of choices, each with the choice it stands for.
+    other_names: names under which other APIs have the field; they are taken like its own.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Field:
     max_items: int | None = None
     choices: tuple[str, ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
+    other_names: tuple[str, ...] = ()
     format: Literal["", "date", "hostname"] = ""
 
     @property
@@ -139,7 +142,26 @@ FIELDS = (
         rule='every query needs a "quoted phrase", and no odd quote',
         default=False,
     ),
-    Field("k", "integer", "How many hits to return", group="answer", default=8, minimum=1, maximum=MAX_K),
+    Field(
+        "k",
+        "integer",
+        "How many hits to return",
+        group="answer",
+        default=8,
+        minimum=1,
+        maximum=MAX_K,
+        other_names=("max_results",),  # Perplexity's
+    ),
+    Field(
+        "max_snippet",
+        "integer",
+        "How many characters of each snippet to return, cut behind a word",
+        rule="0 for all",
+        group="answer",
+        default=0,
+        minimum=0,
+        maximum=MAX_SNIPPET,
+    ),
     Field(
         "rerank",
         "boolean",
@@ -152,8 +174,8 @@ FIELDS = (
 
 
 def is_day(text: str) -> bool:
-    """Return whether a text is a real day as YYYY-MM-DD in ASCII digits."""
-    if not _DATE.fullmatch(text):  # date.fromisoformat alone takes week dates too
+    """Whether a text is a real day as YYYY-MM-DD in ASCII digits."""
+    if not _DATE.fullmatch(text):  # date.fromisoformat alone accepts week dates too
         return False
     try:
         date.fromisoformat(text)

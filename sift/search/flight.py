@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Flight(Generic[T]):
-    """The outcome of one call; its gate is closed until there is one."""
+    """One call under way; the gate is locked until it has an outcome."""
 
     value: T
     error: BaseException | None = None
@@ -22,7 +22,7 @@ class Flight(Generic[T]):
     def wait(self) -> T:
         """Wait for the outcome and return it.
 
-        Waiting threads pass the gate one by one: all waking at once, they would fight for the interpreter.
+        Waiters pass the gate one by one: waking all at once, they would contend for the interpreter.
         """
         with self.gate:
             return self.outcome()
@@ -35,14 +35,14 @@ class Flight(Generic[T]):
 
 
 class SingleFlight(Generic[T]):
-    """Run one call per key at a time."""
+    """Run at most one call per key at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._under_way: dict[bytes, Flight[T]] = {}
 
     def run(self, key: bytes, call: Callable[[], T]) -> tuple[T, bool]:
-        """Return the value of `call`, and whether another thread made it; an exception of it is raised for all."""
+        """Return the value of `call` and whether another thread made it; its exception is raised in every thread."""
         with self._lock:
             flight = self._under_way.get(key)
             leads = flight is None

@@ -1,4 +1,4 @@
-"""The records that travel through a search: request down, hits up. All are immutable."""
+"""The immutable records that travel through a search: the request down, the hits up."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sift.search.urls import Address
 Mode = Literal["restrict", "prefer"]
 CallerClass = Literal["restricted", "fleet"]
 CacheUse = Literal["hit", "miss", "shared", "off"]
-"""Where an answer came from: the cache, the vendors, an equal request under way, the vendors without any cache."""
+"""Where an answer came from: the cache, the vendors, an equal concurrent request, the vendors with the cache off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     """The filters of a request in normal form; `Filter()` filters nothing.
 
-    Every default means "off", so two spellings of one filter are one value before any key is computed (R6).
+    Every default means "off", so all spellings of one filter are one value before any key is computed (R6).
     """
 
     include_domains: tuple[str, ...] = ()  # normalised, sorted, unique
@@ -66,6 +66,7 @@ class SearchRequest:
 
     queries: tuple[str, ...]
     k: int = 8
+    max_snippet: int = 0  # characters; 0 is all
     rerank: bool = True
     digest: bool = False
     filter: Filter = Filter()
@@ -81,8 +82,7 @@ Row = Mapping[str, Any]
 
 
 class Content(NamedTuple):
-    """What a row says: title, snippet paragraphs, date, as the vendor sent them and empty where there is none; and the
-    vendor's own score, a finite number."""
+    """The content of a row: title, snippet paragraphs and date as sent, empty if absent, and the vendor's own score."""
 
     title: str = ""
     texts: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class Content(NamedTuple):
 
 
 class RawHit(NamedTuple):
-    """A usable hit: where it leads, and the row that the vendor sent."""
+    """A usable hit: its address, and the row that the vendor sent."""
 
     address: Address
     row: Row
@@ -99,13 +99,13 @@ class RawHit(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The vendor's own string, byte for byte."""
+        """The vendor's own string, without blanks around it."""
         url: str = self.row["url"]
-        return url
+        return url.strip()
 
     @property
     def content(self) -> Content:
-        """What the row says."""
+        """The content of the row."""
         return self.read(self.row)
 
 
@@ -113,8 +113,8 @@ class RawHit(NamedTuple):
 class RawHits:
     """The usable hits of one source for one query, ranked.
 
-    Columns and no record per hit: hundreds come with a search, lists are merged by address alone, and most rows are
-    never looked at. read: the vendor's own function, from a row to its content.
+    Columns rather than a record per hit: a search brings hundreds, merging needs addresses alone, and most rows are
+    never read. read: the vendor's own function from a row to its content.
     """
 
     addresses: tuple[Address, ...] = ()
@@ -137,7 +137,7 @@ class RawHits:
 
 
 class Hit(NamedTuple):
-    """A hit as it is shown."""
+    """A hit as shown."""
 
     url: str
     title: str
@@ -147,7 +147,7 @@ class Hit(NamedTuple):
     published_date: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the hit in v1's form; an unknown date has no key."""
+        """Return the hit in v1's form, without a key for an unknown date."""
         shown = self._asdict()
         if not self.published_date:
             del shown["published_date"]
@@ -160,7 +160,7 @@ class SourceOut:
 
     hits: ranked, after the source's own min_score. found: usable hits before it.
     warn: set when the source failed; its hits are then discarded.
-    notes: what the source could not do; its hits are kept.
+    notes: what the source could not do, and what in the query may have made it fail.
     credits: what a paid call cost. asked: False when the source chose not to be asked (contract: Notes).
     """
 
@@ -173,7 +173,7 @@ class SourceOut:
 
 
 class Skip(NamedTuple):
-    """Why a source is not asked; `wait` is the time in seconds until it may be, where that is known."""
+    """Why a source is not asked. wait: seconds until it may be, if known."""
 
     reason: str
     wait: float | None = None
@@ -185,7 +185,7 @@ Round = Mapping[str, Outcome]
 
 
 class Sizes(NamedTuple):
-    """Numbers of hits: usable ones of all sources and queries, distinct ones after filters, returned ones."""
+    """Counts of hits: usable ones of all sources and queries, distinct ones after filters, returned ones."""
 
     hits: int
     unique: int
@@ -194,9 +194,9 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """An answer without what belongs to a single request.
+    """The part of an answer that equal requests share.
 
-    results: the hits as one JSON array in v1's form, encoded once and spliced into every response.
+    results: the hits as a JSON array in v1's form, encoded once and spliced into every response.
     warnings: failures, then notes. skips: sources that were not asked, and why.
     """
 
@@ -215,7 +215,7 @@ class SearchResult:
 
 
 class Answer(NamedTuple):
-    """A result, and where it came from."""
+    """A result and where it came from."""
 
     result: SearchResult
     cache: CacheUse
@@ -228,9 +228,9 @@ class Answer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """The failure of a search: no source could be asked, or all failed in every query (contract: Unavailable).
+    """A search that no source answered: none could be asked, or all failed in every query (contract: Unavailable).
 
-    retry_after: whole seconds until a skipped source may be asked again, where that is known.
+    retry_after: whole seconds until a skipped source may be asked again, if known.
     """
 
     warnings: tuple[str, ...]
@@ -243,12 +243,12 @@ _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 
 def encode(value: object) -> bytes:
-    """Encode a value as strict JSON in UTF-8."""
+    """Return a value as strict JSON in UTF-8."""
     return _encoder.encode(value).encode()
 
 
 def unique(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Drop repeats, keeping first-seen order."""
+    """Return the values without repeats, in first-seen order."""
     return tuple(dict.fromkeys(values))
 
 

@@ -1,4 +1,4 @@
-"""What searches need from outside, as protocols of the engine and its calls."""
+"""The protocols of what engine and calls need from outside: sources, cache, ledger."""
 
 from __future__ import annotations
 
@@ -16,51 +16,56 @@ class Source(Protocol):
 
     @property
     def timeout(self) -> float:
-        """The wall time of one call at most, in seconds."""
+        """The longest wall time of one call, in seconds."""
 
     @property
     def reranked(self) -> bool:
         """Whether the source's list takes part in the RRF sum."""
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
-        """Ask the vendor once, ending before `deadline` (monotonic seconds): a request may wait for it here.
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
+        """Ask the vendor once, and return or raise before `deadline` (monotonic seconds).
 
-        Raises SourceError when the call fails.
+        fresh: use a new connection, as those that were kept may be dead.
+        Raises SourceError if the call fails.
         """
 
 
 class Cache(Protocol):
-    """Answers kept for a while; no method raises."""
+    """Answers kept for a limited time; no method raises."""
 
     def get(self, key: bytes) -> SearchResult | None:
-        """Return the answer stored under `key`, if it is still fresh."""
+        """Return the answer stored under `key`; None if there is none or it has expired."""
 
-    def put(self, key: bytes, result: SearchResult) -> None:
-        """Store an answer."""
+    def put(self, key: bytes, result: SearchResult, seconds: float) -> None:
+        """Store an answer for `seconds` at most, not at all if there are none."""
 
     def __len__(self) -> int:
         """Return the number of answers kept."""
 
 
 class Ledger(Protocol):
-    """The credits a source may spend per UTC day; sources without a cap are free."""
+    """The credits that each source may spend per UTC day; a source without a cap is not counted."""
 
     def left(self, name: str) -> int | None:
-        """Return the credits left today, as far as is known without asking; None without a cap. Raises LedgerError.
+        """Return the credits left today, possibly out of date; None without a cap. Raises LedgerError.
 
-        `reserve` alone decides.
+        Only `reserve` decides.
         """
 
     def reserve(self, name: str, *, deadline: float) -> str | None:
         """Take one credit, waiting until `deadline` at most.
 
         Returns the day it counts for, "" without a cap, None at the cap.
-        Raises LedgerError when the ledger cannot be read or written.
+        Raises LedgerError if the ledger cannot be read or written.
         """
 
     def settle(self, name: str, day: str, credits: int) -> None:
-        """Book what the call of a reserved credit really cost; 0 gives the credit back. Never raises."""
+        """Replace a reserved credit by what its call cost; 0 refunds it. Never raises."""
 
 
 class LedgerError(Exception):
     """The ledger cannot be read or written; the source must then not be called."""
+
+
+class LedgerLostError(LedgerError):
+    """The ledger is gone or another one is in its place; until somebody acts, no later attempt can succeed."""

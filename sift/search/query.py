@@ -1,4 +1,4 @@
-"""The rules for a single query, shared by v1, v2 and the key."""
+"""Rules for a single query, shared by v1, v2 and the cache key."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import unicodedata
 from sift.errors import InvalidQueryError
 from sift.search.fields import MAX_QUERY
 
-_UNFIT = re.compile("[\x00\ud800-\udfff]")  # NUL, and halves of surrogate pairs: neither can be sent
+_UNFIT = re.compile("[\x00\ud800-\udfff]")  # NUL and lone surrogates cannot be sent
 
 
 def clean_query(value: object) -> str:
-    """Cut the white space round a query and check it (contract: Queries). Raises InvalidQueryError."""
+    """Return a query without surrounding white space (contract: Queries). Raises InvalidQueryError."""
     if not isinstance(value, str):
         raise InvalidQueryError
     query = value.strip()
@@ -22,14 +22,11 @@ def clean_query(value: object) -> str:
 
 
 def normalise_query(query: str) -> str:
-    """Give the form in which two spellings of a query are one: NFC, white space folded, case kept.
-
-    contract: Queries.
-    """
+    """Return a query's normal form: NFC, white space folded, case kept (contract: Queries)."""
     return " ".join(unicodedata.normalize("NFC", query).split())
 
 
 def has_phrase(query: str) -> bool:
-    """Tell whether a query holds a quoted phrase and no unpaired quote (contract: Queries)."""
+    """Whether a query holds a quoted phrase and no unpaired quote (contract: Queries)."""
     pieces = query.split('"')
     return len(pieces) % 2 == 1 and any(pieces[1::2])

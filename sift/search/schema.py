@@ -1,7 +1,4 @@
-"""The edge of `POST /v1/search`: from JSON to a SearchRequest, or to the one error that names a field.
-
-contract: Search request.
-"""
+"""Validation of `POST /v1/search`: from JSON to a SearchRequest, or to one error (contract: Search request)."""
 
 from __future__ import annotations
 
@@ -25,20 +22,20 @@ MAX_FIELD_WARNINGS = 5
 _NAMES = tuple(field.name for field in FIELDS)
 _FILTERS = tuple(field.name for field in FIELDS if field.group == "filter")
 _OTHERS = tuple(field.name for field in FIELDS if field.group == "answer")
-# What stands for a field that is left out, beside null.
-_EMPTY: dict[str, object] = {field.name: {"string": "", "array": []}.get(field.type) for field in FIELDS}
+_OTHER_NAMES = {other: field.name for field in FIELDS for other in field.other_names}
+_BY_NAME = {name: field for field in FIELDS for name in (field.name, *field.other_names)}
+# The value that, beside null, stands for an absent field.
+_EMPTY: dict[str, object] = {name: {"string": "", "array": []}.get(field.type) for name, field in _BY_NAME.items()}
 _TYPES: dict[str, tuple[type, ...]] = {"boolean": (bool,), "integer": (int,), "number": (int, float)}
 
 
 def load_search(payload: Mapping[str, Any]) -> SearchRequest:
-    """Validate the fields of a request. Raises InvalidQueryError or InvalidSearchError; queries win.
-
-    contract: Search request.
-    """
+    """Return a validated request. Raises InvalidQueryError, which takes precedence, or InvalidSearchError."""
     try:
         data, wrong = _SCHEMA.load(payload), set[str]()
     except ValidationError as error:
         data, wrong = error.valid_data, set(error.messages_dict)
+    wrong |= _renamed(data, wrong)
     queries = _queries(data)
     wrong |= _conflicts(data, wrong, queries)
     for name in _NAMES:
@@ -50,13 +47,10 @@ def load_search(payload: Mapping[str, Any]) -> SearchRequest:
 
 
 def unknown_field_warnings(payload: Mapping[str, Any]) -> tuple[str, ...]:
-    """Name the fields that are ignored, with the one that was probably meant; at most five.
-
-    contract: Search request.
-    """
+    """Return a warning for each unknown field, at most five, naming the field probably meant."""
     if payload.keys() <= _EMPTY.keys():
         return ()
-    known = {_squash(name): name for name in _NAMES}
+    known = {_squash(name): name for name in _BY_NAME}
     warnings: list[str] = []
     for name in payload:
         if name in _EMPTY or len(warnings) == MAX_FIELD_WARNINGS:
@@ -69,7 +63,7 @@ def unknown_field_warnings(payload: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class _Strict(fields.Field[Any]):
-    """Take a JSON value of exactly the given types: `true` is no number, `"yes"` and 1 are no booleans."""
+    """A JSON value of exactly the given types: `true` is not a number, `"yes"` and 1 are not booleans."""
 
     def __init__(self, *types: type, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -82,7 +76,7 @@ class _Strict(fields.Field[Any]):
 
 
 class _Domains(fields.Field[Any]):
-    """Take a list of hostnames; return them normalised, sorted and unique, MAX_DOMAINS at most."""
+    """A list of at most MAX_DOMAINS hostnames, which come out normalised, sorted and unique."""
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> tuple[str, ...]:
         if not isinstance(value, list) or set(map(type, value)) != {str}:
@@ -99,11 +93,11 @@ def _domains(entries: tuple[str, ...]) -> tuple[str, ...] | None:
     return None if None in found or len(found) > MAX_DOMAINS else tuple(sorted(filter(None, found)))
 
 
-_domains_again = lru_cache(maxsize=128)(_domains)  # agents send the same lists with every query
+_domains_again = lru_cache(maxsize=128)(_domains)  # an agent sends the same lists with every query
 
 
 class _Number(_Strict):
-    """Take a number within the field's bounds; only an integer where the field is one."""
+    """A number within the field's bounds; an integer if the field is one."""
 
     def __init__(self, field: Field) -> None:
         super().__init__(*_TYPES[field.type])
@@ -113,13 +107,13 @@ class _Number(_Strict):
 
     def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
         number: float = super()._deserialize(value, attr, data, **kwargs)
-        if not self._low <= number <= self._high:  # also true for NaN, which never gets past the parser
+        if not self._low <= number <= self._high:  # true for NaN as well, though the parser refuses that
             raise ValidationError("out of range")
         return number if self._is_whole else float(number) or 0.0  # -0.0 is 0
 
 
 class _Choice(_Strict):
-    """Take one of some strings, exactly; return the choice it stands for."""
+    """One of the field's choices or their aliases; it comes out as the choice."""
 
     def __init__(self, field: Field) -> None:
         super().__init__(str)
@@ -133,7 +127,7 @@ class _Choice(_Strict):
 
 
 class _Date(_Strict):
-    """Take a real day as YYYY-MM-DD."""
+    """A real day as YYYY-MM-DD."""
 
     def __init__(self) -> None:
         super().__init__(str)
@@ -146,14 +140,14 @@ class _Date(_Strict):
 
 
 class _Rules(Schema):
-    """Base class of the schema: what holds for every field."""
+    """Base class of the schema: what applies to every field."""
 
     class Meta:
         unknown = EXCLUDE
 
     @pre_load
     def _omit(self, payload: Mapping[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Drop what means omitted: null everywhere, "" for a string, [] for a list (contract: Search request)."""
+        """Drop absent fields: null for any type, "" for a string, [] for a list (contract: Search request)."""
         return {name: value for name, value in payload.items() if value is not None and value != _EMPTY.get(name)}
 
     @post_load
@@ -162,7 +156,7 @@ class _Rules(Schema):
 
 
 def _rule(field: Field) -> fields.Field[Any]:
-    """Return the check of one field by itself; those between fields are in `_conflicts`, of queries in `_queries`."""
+    """Return the validation of one field by itself; rules between fields are in `_conflicts`, queries in `_queries`."""
     if field.group == "query":
         return fields.Raw()
     if field.format == "hostname":
@@ -174,11 +168,20 @@ def _rule(field: Field) -> fields.Field[Any]:
     return _Strict(bool) if field.type == "boolean" else _Number(field)
 
 
-_SCHEMA = _Rules.from_dict({field.name: _rule(field) for field in FIELDS}, name="SearchSchema")()
+_SCHEMA = _Rules.from_dict({name: _rule(field) for name, field in _BY_NAME.items()}, name="SearchSchema")()
+
+
+def _renamed(data: dict[str, Any], wrong: set[str]) -> set[str]:
+    """Give fields their own names; return those that are malformed, or that have two values."""
+    found = set()
+    for other, name in _OTHER_NAMES.items():
+        if other in wrong or (other in data and data.setdefault(name, data[other]) != data[other]):
+            found.add(name)
+    return found
 
 
 def _queries(data: Mapping[str, Any]) -> tuple[str, ...]:
-    """Give the different queries, in order. Raises InvalidQueryError."""
+    """Return the distinct queries, in order. Raises InvalidQueryError."""
     single, several = data.get("query"), data.get("queries")
     if several is not None and isinstance(single, str) and not single.strip():
         single = None
@@ -195,7 +198,7 @@ def _queries(data: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _conflicts(data: Mapping[str, Any], wrong: set[str], queries: tuple[str, ...]) -> set[str]:
-    """Name the fields that break a rule between fields. A rule is asked only when none of its fields is malformed."""
+    """Return the fields that break a rule between fields; a rule with a malformed field is not checked."""
 
     def broken(hint: str, fields: set[str], rule: Callable[[], bool]) -> set[str]:
         return {hint} if not fields & wrong and rule() else set()

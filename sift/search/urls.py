@@ -1,6 +1,6 @@
-"""Reading a hit's URL: the canonical key that says which hits are one page, and the host a browser would go to.
+"""A hit's URL: the canonical key by which hits are the same page, and the host a browser would connect to.
 
-The URL shown is always the vendor's own; what is made here is for comparing only (contract: Canonical URLs).
+Both serve for comparison only; the URL shown is always the vendor's own (contract: Canonical URLs).
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ _TRACKERS = frozenset(  # and utm_*
 )
 _DEFAULT_PORT = {"http": "80", "https": "443"}
 
-# All but few URLs: an ASCII host whose last label is no number, path and query of printable ASCII. What they need takes
-# 2 µs instead of the 20 of _read_slowly; a property test holds the two to the same answer.
+# The fast path, for nearly all URLs: an ASCII host whose last label is not a number, path and query in printable ASCII.
+# A property test holds it to the answers of _read_slowly.
 _USUAL = re.compile(
     r"(https?)://((?:[A-Za-z0-9_-]++\.)*+[A-Za-z][A-Za-z0-9-]*+)(?::([0-9]{1,4}))?"
     r"""(/[!-"$->@-~]*+)?(?:\?([!-"$-~]*+))?(?:#(?![/!])[^\ud800-\udfff]*+)?"""
 )
-# ASCII: without it IGNORECASE takes a long s (U+017F) for the s of https.
+# ASCII: otherwise IGNORECASE matches a long s (U+017F) with the s of https.
 _PARTS = re.compile(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL)
 _HOST_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::([0-9]*))?")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _UNFIT_AUTHORITY = re.compile(r"[\\\s\x00-\x1f\x7f-\x9f]")
 _FORBIDDEN_IN_HOST = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")  # WHATWG URL, forbidden domain code points
 _ESCAPES = re.compile(r"(?:%[0-9A-Fa-f]{2})+|[^\x21-\x7e]+")
-# RFC 3986's unreserved characters, and the apostrophe, which browsers escape and servers do not tell apart.
+# RFC 3986's unreserved characters, and the apostrophe: browsers escape it, servers treat both forms alike.
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~'")
 _NUMBER = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
-_BARE_HEX = re.compile(r"(?<![^.])0x(?![^.])")  # a browser's zero, which inet_aton refuses
+_BARE_HEX = re.compile(r"(?<![^.])0x(?![^.])")  # zero to a browser; inet_aton refuses it
 
 
 class Address(NamedTuple):
-    """Where a URL leads, for comparing only."""
+    """Where a URL leads, for comparison only."""
 
     key: str  # canonical form
     host: str  # as a browser reads it; "" when a browser could not go there
 
 
 def read_url(url: str) -> Address | None:
-    """Read an absolute http(s) URL; None for any other, and for one with an unfit authority."""
-    # Long URLs, and those that grow when they are escaped, are not remembered: what is held stays within a few MiB.
-    return _remembered(url) if len(url) <= _LONGEST and url.isascii() else _read(url)
+    """Return the address of an absolute http(s) URL, blanks around it ignored; None if it is unusable."""
+    # Long URLs, and those that grow when escaped, are not memoised: the memo stays small.
+    return read_short_url(url) if len(url) <= _LONGEST and url.isascii() else _read(url)
 
 
 def _read(url: str) -> Address | None:
@@ -67,13 +67,14 @@ def _read(url: str) -> Address | None:
 
 
 _LONGEST = 1024
-_remembered = lru_cache(maxsize=4096)(_read)  # sources find the same pages, and so do the queries of a request
+read_short_url = lru_cache(maxsize=4096)(_read)  # sources, and the queries of a request, find the same pages
+"""What read_url does for an ASCII URL of at most _LONGEST characters: for the loop that reads all of them."""
 
 
 def browser_host(host: str) -> str:
-    """Give the host a browser would connect to, in ASCII; "" when it would refuse (WHATWG URL, host parsing).
+    """Return the host a browser would connect to, in ASCII; "" if it would refuse (WHATWG URL, host parsing).
 
-    Lower case, escapes decoded, UTS 46 mapping, trailing dot off; every spelling of an IPv4 address in dotted decimal.
+    Lower case, escapes decoded, UTS 46 mapped, without a final dot; any spelling of an IPv4 address in dotted decimal.
     """
     if host.startswith("["):
         try:
@@ -82,9 +83,9 @@ def browser_host(host: str) -> str:
             return ""
     try:
         mapped = idna.uts46_remap(unquote(host, errors="strict"), std3_rules=False, transitional=False)
-        # Not idna.encode: it refuses names that browsers and DNS take (emoji, underscores, long-hyphened CDN names).
+        # Not idna.encode: it refuses names that browsers and DNS accept (emoji, underscores, hyphens of CDN names).
         labels = mapped.split(".")
-        # Asked before and after: punycode only lengthens a label, and takes its time.
+        # Checked before and after encoding: punycode only lengthens a label, and is slow.
         if len(mapped) > 254 or max(map(len, labels)) > 63:
             return ""
         name = ".".join(map(_ascii_label, labels)).lower().removesuffix(".")
@@ -96,13 +97,14 @@ def browser_host(host: str) -> str:
     if not _NUMBER.fullmatch(name.rpartition(".")[2]):
         return name
     try:
-        # It takes the octal, hex and short forms that browsers take.
+        # inet_aton accepts the octal, hex and short forms that browsers accept.
         return socket.inet_ntoa(socket.inet_aton(_BARE_HEX.sub("0", name)))
     except OSError:
         return ""
 
 
 def _read_slowly(url: str) -> Address | None:
+    url = url.strip()  # here alone, as the fast path takes no URL with blanks around it
     parts = _PARTS.fullmatch(url)
     if parts is None or _SURROGATE.search(url):
         return None
@@ -123,7 +125,7 @@ def _read_slowly(url: str) -> Address | None:
     key += _normal(path).removesuffix("/")
     if kept := _kept(_normal(query)):
         key += "?" + kept
-    if fragment.startswith(("/", "!")):  # a route of a one-page application, not an anchor
+    if fragment.startswith(("/", "!")):  # a route of a single-page application, not an anchor
         key += "#" + _normal(fragment)
     return Address(key, host)
 
@@ -133,7 +135,7 @@ def _ascii_label(label: str) -> str:
 
 
 def _kept(query: str) -> str:
-    """Take trackers and empty parameters out of a query whose escapes are in their one form."""
+    """Return a query, escapes already normalised, without trackers and empty parameters."""
     return "&".join(
         [
             part
@@ -144,7 +146,7 @@ def _kept(query: str) -> str:
 
 
 def _normal(text: str) -> str:
-    """Bring escapes to one form: upper case, unreserved characters decoded, others than printable ASCII encoded."""
+    """Normalise escapes: upper case, unreserved characters decoded, everything but printable ASCII encoded."""
     return _ESCAPES.sub(_one_form, text)
 
 
@@ -156,4 +158,4 @@ def _one_form(run: re.Match[str]) -> str:
 
 
 _FORMS = {f"{code:02X}": char if (char := chr(code)) in _UNRESERVED else f"%{code:02X}" for code in range(256)}
-"""Escapes by their digits, each in its one form."""
+"""The normal form of each escape, by its digits."""

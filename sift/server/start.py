@@ -12,17 +12,20 @@ from sift.auth.identify import KeyFile
 from sift.config import Config, unknown_variables
 from sift.server.capacity import fit, raise_limit
 from sift.sources import DECLARED
+from sift.store.mark import Mark
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """The settings, with as many threads as the limit of open files allows; and what goes with them.
 
-    keys: None without authentication. connections: how many a worker may accept.
+    keys: None without authentication. mark: what all processes know about the ledger. connections: how many a worker
+    may accept.
     """
 
     config: Config
     keys: KeyFile | None
+    mark: Mark
     connections: int
 
 
@@ -43,4 +46,4 @@ def start() -> Start:
     if capacity.threads < config.threads:
         output.write("warning", "few_open_files", {"limit": limit, "threads": capacity.threads})
     keys = open_keys(config.keys_file) if config.auth else None
-    return Start(replace(config, threads=capacity.threads), keys, capacity.connections)
+    return Start(replace(config, threads=capacity.threads), keys, Mark(), capacity.connections)

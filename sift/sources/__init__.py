@@ -1,4 +1,4 @@
-"""The vendors, one file each. A new one is a file here and a line in VENDORS (CONTRIBUTING.md says how)."""
+"""The vendors, one file each. A new one is a file here and a line in VENDORS (CONTRIBUTING.md: Adding a vendor)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sift.config import SourceConfig
 from sift.search.protocols import Source
 from sift.sources.vendor import Vendor
 
-# Names rather than imports, so that a vendor is one line; and the demo looks for its stand-in under the same name.
+# Names rather than imports, so that adding a vendor takes one line; the demo finds its stand-in under the same name.
 VENDORS: dict[str, Vendor] = {
     module: import_module(f"{__name__}.{module}").VENDOR
     for module in (
@@ -17,14 +17,14 @@ VENDORS: dict[str, Vendor] = {
         "tavily",
     )
 }
-"""Every vendor by the name of its module, in the order answers name them."""
+"""Every vendor by its module's name, in source order."""
 
 DECLARED = tuple(vendor.settings for vendor in VENDORS.values())
-"""What each vendor lets an operator set, in the same order."""
+"""The settings each vendor declares, in source order."""
 
 _MAKERS = {vendor.settings.name: vendor.make for vendor in VENDORS.values()}
 
 
 def build_source(config: SourceConfig, calls: int) -> Source:
-    """Make the source of one vendor."""
+    """Return a vendor's source, sized for `calls` calls at a time."""
     return _MAKERS[config.name](config, calls)

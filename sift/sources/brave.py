@@ -23,10 +23,11 @@ SETTINGS = VendorSettings(
 )
 MAX_CHARACTERS = 400
 MAX_WORDS = 50
+MAX_SNIPPETS = 100  # Brave sends a few; a million empty ones would take long to read
 
 
 class Brave:
-    """Ask Brave with its own defaults: nothing but `q` is ever sent."""
+    """Brave as a source, with Brave's own defaults: nothing but `q` is ever sent."""
 
     name = SETTINGS.name
     reranked = True
@@ -37,23 +38,23 @@ class Brave:
 
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Brave:
-        """Make the source from its settings."""
+        """Return the source described by its settings."""
         endpoint = Endpoint(config.url, {**HEADERS, "X-Subscription-Token": config.key}, connections=calls)
         return cls(endpoint, config.timeout)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once. Raises SourceError."""
         fitted, cuts = fit(self.name, query, characters=MAX_CHARACTERS, words=MAX_WORDS)
         if cuts and filter.exact_match:
             return SourceOut(notes=(too_long(self.name),), asked=False)
-        return parse(self._endpoint.get_json({"q": fitted}, deadline=deadline), notes(filter) + cuts)
+        return parse(self._endpoint.get_json({"q": fitted}, deadline=deadline, fresh=fresh), notes(filter) + cuts)
 
 
 VENDOR = Vendor(SETTINGS, Brave.from_config)
 
 
 def notes(filter: Filter) -> tuple[str, ...]:
-    """Say which filters Brave cannot apply (contract: Brave, Notes)."""
+    """Return a note for each set filter that Brave cannot apply (contract: Brave, Notes)."""
     return not_applied(
         Brave.name,
         {
@@ -68,7 +69,7 @@ def notes(filter: Filter) -> tuple[str, ...]:
 
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
-    """Read an answer: no score, no date (`age` may be a modification date). Raises SourceError when it is none."""
+    """Parse an answer. Hits have no score and no date, as `age` may be that of a change. Raises SourceError."""
     rows = rows_of(body, "grounding", "generic")
     sources = body.get("sources")
     hits = hits_of(rows, partial(read_row, sources=sources if isinstance(sources, dict) else {}))
@@ -76,10 +77,10 @@ def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
 
 
 def read_row(row: Row, sources: Mapping[str, Any]) -> Content:
-    """Read title and snippets from a row; a missing title is looked up in `sources`, by URL."""
+    """Return a row's title and snippets; a missing title is looked up in `sources`, by URL."""
     title = text_of(row.get("title"))
     if not title:
         source = sources.get(row["url"])
         title = text_of(source.get("title")) if isinstance(source, dict) else ""
     snippets = row.get("snippets")
-    return Content(title, tuple(map(text_of, snippets)) if isinstance(snippets, list) else ())
+    return Content(title, tuple(map(text_of, snippets[:MAX_SNIPPETS])) if isinstance(snippets, list) else ())

@@ -1,4 +1,4 @@
-"""The headers that every vendor gets."""
+"""The headers sent to every vendor."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sift import __version__
 
 HEADERS = {
     "User-Agent": f"sift/{__version__}",
-    # SearXNG's limiter refuses clients that do not take HTML or name no language; the other vendors do not mind.
+    # SearXNG's limiter refuses clients that do not accept HTML or state a language; other vendors do not care.
     "Accept": "application/json, text/html;q=0.5",
     "Accept-Language": "en",
 }

@@ -1,4 +1,4 @@
-"""A source that is made at its first call."""
+"""A source constructed on its first call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sift.search.protocols import Source
 
 
 class LazySource:
-    """Stand for a source whose making starts threads, and which must therefore wait until a worker has forked."""
+    """A source constructed on the first call: constructing it starts threads, so it must not precede a fork."""
 
     def __init__(self, name: str, timeout: float, *, reranked: bool, make: Callable[[], Source]) -> None:
         self.name = name
@@ -20,9 +20,9 @@ class LazySource:
         self._made: Source | None = None
         self._lock = threading.Lock()
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
-        """Search once, making the source before the first time. Raises SourceError."""
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
+        """Search once, constructing the source if need be. Raises SourceError."""
         with self._lock:
             if self._made is None:
                 self._made = self._make()
-        return self._made.search(query, k, filter, deadline=deadline)
+        return self._made.search(query, k, filter, deadline=deadline, fresh=fresh)

@@ -3,48 +3,58 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sift.config import SourceConfig, VendorSettings
 from sift.errors import SourceError
-from sift.search.model import Content, Filter, Row, SourceOut, not_applied
+from sift.search.model import Content, Filter, RawHits, Row, SourceOut, not_applied
+from sift.sources.dates import count_outside, is_iso
 from sift.sources.headers import HEADERS
-from sift.sources.rows import hits_of, rows_of, score_of, text_of
+from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
 from sift.sources.vendor import Vendor
 from sift.wire.endpoint import Endpoint
 
 SETTINGS = VendorSettings("searxng", "SIFT_SEARXNG", "SearXNG", appends="/search")
 MAX_SITES = 3
 _QUOTED = re.compile(r'"[^"]*"')
-_COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # \s is what SearXNG splits at too
+_COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # SearXNG splits at \s too
 
 
 class Searxng:
-    """Ask a SearXNG instance for its first page."""
+    """A SearXNG instance as a source; only its first page is requested. now: Unix time in seconds."""
 
     name = SETTINGS.name
     reranked = True
 
-    def __init__(self, endpoint: Endpoint, timeout: float) -> None:
+    def __init__(self, endpoint: Endpoint, timeout: float, *, now: Callable[[], float] = time.time) -> None:
         self._endpoint = endpoint
         self.timeout = timeout
+        self._now = now
 
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Searxng:
-        """Make the source from its settings."""
+        """Return the source described by its settings."""
         return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, HEADERS, connections=calls), config.timeout)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once. Raises SourceError."""
-        body = self._endpoint.get_json(parameters(query, filter), deadline=deadline)
-        return parse(body, notes(query, filter))
+        try:
+            body = self._endpoint.get_json(parameters(query, filter), deadline=deadline, fresh=fresh)
+            out = parse(body, notes(query, filter))
+        except SourceError as error:
+            error.notes = syntax_note(query)  # a command may be why it failed, and asking again will not help
+            raise
+        return replace(out, notes=out.notes + date_note(out.hits, filter, self._now()))
 
 
 VENDOR = Vendor(SETTINGS, Searxng.from_config)
 
 
 def parameters(query: str, filter: Filter) -> dict[str, str]:
-    """Build the query string: `site:` before the query, the rest as parameters, never as bangs (contract: SearXNG)."""
+    """Return the URL parameters: `site:` goes before the query, other filters are parameters, never bangs."""
     sites = " OR ".join(f"site:{host}" for host in filter.include_domains[:MAX_SITES]) if filter.restricts else ""
     built = {"q": f"{sites} {query}" if sites else query, "format": "json"}
     if filter.time_range:
@@ -55,11 +65,10 @@ def parameters(query: str, filter: Filter) -> dict[str, str]:
 
 
 def notes(query: str, filter: Filter) -> tuple[str, ...]:
-    """Say which filters SearXNG cannot apply, and when the query itself is a command to it (contract: SearXNG)."""
+    """Return a note for each filter that SearXNG cannot apply, and one on search syntax (contract: Notes)."""
     said = {
         "extra include_domains dropped": filter.restricts and len(filter.include_domains) > MAX_SITES,
         "topic ignored (no finance category)": filter.topic == "finance",
-        "query holds search syntax": bool(_COMMAND.search(_QUOTED.sub('"', query))),
     }
     return not_applied(
         Searxng.name,
@@ -68,11 +77,26 @@ def notes(query: str, filter: Filter) -> tuple[str, ...]:
             "start_date/end_date": filter.dated,
             "min_score": filter.min_score > 0,
         },
-    ) + tuple(f"{Searxng.name}: {note}" for note, is_due in said.items() if is_due)
+    ) + (tuple(f"{Searxng.name}: {note}" for note, is_due in said.items() if is_due) + syntax_note(query))
+
+
+def syntax_note(query: str) -> tuple[str, ...]:
+    """Return a note if SearXNG takes a word of the query as a command (contract: Notes)."""
+    is_command = _COMMAND.search(_QUOTED.sub('"', query))
+    return (f"{Searxng.name}: query holds search syntax",) if is_command else ()
+
+
+def date_note(hits: RawHits, filter: Filter, now: float) -> tuple[str, ...]:
+    """Return a note on the hits whose own dates are outside the filter's (contract: Notes). now: Unix time."""
+    if not (filter.time_range or filter.dated):
+        return ()
+    count = count_outside((hit.content.published_date for hit in hits), filter, now)
+    fields = "time_range" if filter.time_range else "start_date/end_date"
+    return (f"{Searxng.name}: {count} hit{'s' * (count > 1)} dated outside {fields}",) if count else ()
 
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
-    """Read an answer. Raises SourceError when it is none, or when no engine answered."""
+    """Parse an answer. Raises SourceError, also when no engine answered."""
     hits = hits_of(rows_of(body, "results"), read_row)
     unresponsive = body.get("unresponsive_engines")
     silent = len(unresponsive) if isinstance(unresponsive, list) else 0
@@ -84,10 +108,19 @@ def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
 
 
 def read_row(row: Row) -> Content:
-    """Read a result."""
+    """Return a result's content."""
     return Content(
         text_of(row.get("title")),
         (text_of(row.get("content")),),
-        text_of(row.get("publishedDate")),
+        _date(row),
         score_of(row.get("score")),
     )
+
+
+def _date(row: Row) -> str:
+    """Return `publishedDate`, or `pubdate` where that is more exact: older versions write the former for people."""
+    published, exact = row.get("publishedDate"), row.get("pubdate")
+    if not (published or exact):  # most rows
+        return ""
+    published = date_of(published)
+    return published if is_iso(published) else date_of(exact) or published

@@ -8,7 +8,7 @@ from sift.config import SourceConfig, VendorSettings
 from sift.search.model import Content, Filter, Row, SourceOut
 from sift.sources.headers import HEADERS
 from sift.sources.limits import fit, too_long
-from sift.sources.rows import hits_of, rows_of, score_of, text_of
+from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
 from sift.sources.vendor import Vendor
 from sift.wire.endpoint import Endpoint
 
@@ -22,12 +22,12 @@ SETTINGS = VendorSettings(
     rerank_is_optional=True,
 )
 MAX_CHARACTERS = 400
-MAX_CREDITS = 1_000_000  # more is no price, and must fit into the ledger
-MAX_RESULTS = 20  # the price is the same for 1 and for 20, and deeper lists fuse and filter better
+MAX_CREDITS = 1_000_000  # a higher number is not a price; keeps sums within the ledger's range
+MAX_RESULTS = 20  # 1 and 20 cost the same, and deeper lists fuse and filter better
 
 
 class Tavily:
-    """Ask Tavily for basic search and nothing that costs more."""
+    """Tavily as a source: basic search, and no option that costs more."""
 
     name = SETTINGS.name
 
@@ -38,16 +38,16 @@ class Tavily:
 
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Tavily:
-        """Make the source from its settings."""
+        """Return the source described by its settings."""
         endpoint = Endpoint(config.url, {**HEADERS, "Authorization": f"Bearer {config.key}"}, connections=calls)
         return cls(endpoint, config.timeout, reranked=config.rerank)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
-        """Search once; hits under `min_score` are gone before any ranking (R2). Raises SourceError."""
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
+        """Search once; hits below `min_score` are dropped before any ranking (R2). Raises SourceError."""
         fitted, cuts = fit(self.name, query, characters=MAX_CHARACTERS)
         if cuts and filter.exact_match:
             return SourceOut(notes=(too_long(self.name),), asked=False)
-        body = self._endpoint.post_json(request_body(fitted, filter), deadline=deadline)
+        body = self._endpoint.post_json(request_body(fitted, filter), deadline=deadline, fresh=fresh)
         return parse(body, filter.min_score, notes(filter) + cuts)
 
 
@@ -55,21 +55,21 @@ VENDOR = Vendor(SETTINGS, Tavily.from_config)
 
 
 def request_body(query: str, filter: Filter) -> dict[str, Any]:
-    """Build the JSON body: the fixed fields always, a filter's field only when it is set (contract: Tavily).
+    """Return the JSON body: the fixed fields, and a field for each filter that is set (contract: Tavily).
 
     `filter_by_published_date` and `include_usage` stay unset.
     """
     body: dict[str, Any] = {
         "query": query,
         "search_depth": "basic",
-        "auto_parameters": False,  # auto mode may choose a depth that costs two credits
+        "auto_parameters": False,  # automatic mode may pick a depth that costs two credits
         "include_answer": False,
         "include_raw_content": False,
         "include_images": False,
         "max_results": MAX_RESULTS,
     }
     if include := _with_dot(filter.include_domains):
-        # Without the mode Tavily has treated the list as a preference.
+        # Without a mode Tavily has treated the list as a preference.
         body |= {"include_domains": include, "include_domains_mode": filter.include_domains_mode}
     if exclude := _with_dot(filter.exclude_domains):
         body["exclude_domains"] = exclude
@@ -89,29 +89,26 @@ def request_body(query: str, filter: Filter) -> dict[str, Any]:
 
 
 def notes(filter: Filter) -> tuple[str, ...]:
-    """Say which part of an include list Tavily would refuse; the post-filter enforces it all the same.
-
-    contract: Notes.
-    """
+    """Return a note if part of the include list is not sent because Tavily would refuse it (contract: Notes)."""
     if len(_with_dot(filter.include_domains)) < len(filter.include_domains):
         return (f"{Tavily.name}: include_domains without a dot not sent",)
     return ()
 
 
 def parse(body: Any, min_score: float = 0.0, notes: tuple[str, ...] = ()) -> SourceOut:
-    """Read an answer; the generated answer and all extras stay behind. Raises SourceError when it is none."""
+    """Parse an answer; a generated answer and other extras are ignored. Raises SourceError."""
     hits = hits_of(rows_of(body, "results"), read_row)
-    # A hit without a score has 0.0, which no min_score lets through.
+    # A hit without a score counts as 0.0, below any min_score.
     kept = hits.at_least(min_score) if min_score else hits
     return SourceOut(hits=kept, found=len(hits), notes=notes, credits=_credits(body))
 
 
 def read_row(row: Row) -> Content:
-    """Read a result."""
+    """Return a result's content."""
     return Content(
         text_of(row.get("title")),
         (text_of(row.get("content")),),
-        text_of(row.get("published_date")),
+        date_of(row.get("published_date")),
         score_of(row.get("score")),
     )
 

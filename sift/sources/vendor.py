@@ -11,10 +11,9 @@ from sift.search.protocols import Source
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Describe one vendor.
+    """A vendor: the settings it declares, and the factory of its source.
 
-    settings: what an operator can set. make: from those settings, as read, and the number of calls to expect at a time
-    to the source.
+    make: takes the settings as read and the number of calls to expect at a time.
     """
 
     settings: VendorSettings

@@ -1,1 +1,1 @@
-"""State: the answers kept in memory, the credits kept on disk, the searches under way."""
+"""State: answers in memory, credits on disk."""

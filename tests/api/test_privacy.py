@@ -1,4 +1,4 @@
-"""Nothing of a request, no vendor's key and no caller's token is found in any output or file (contract: Log)."""
+"""No output and no file holds anything of a request, a vendor's key or a caller's token (contract: Log)."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ FLEET = RESTRICTED | {"n_queries", "filters", "rerank_ms"}
 
 
 class QuietService(Service):
-    """Run a service that may not say where it listens: at most levels gunicorn does not."""
+    """A service on a port chosen here: at most log levels gunicorn does not print where it listens."""
 
     def start(self) -> Service:
-        """Start on a port chosen here, and return once a worker answers."""
+        """Start, and return once a worker answers."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.command[self.command.index("127.0.0.1:0")] = f"127.0.0.1:{self.port}"
@@ -56,7 +56,7 @@ class QuietService(Service):
 
 
 def make_keys(tmp_path: Path) -> dict[str, str]:
-    """Make a key of each class; give the tokens."""
+    """Create a key of each class; return the tokens."""
     path = tmp_path / "state" / "keys.json"
     return {cls: new_key(path, f"{cls}-bot", cls, None, datetime.now(UTC)) for cls in ("restricted", "fleet")}
 
@@ -66,7 +66,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def failures() -> list[dict[str, Behaviour]]:
-    """Give every way in which vendors fail, with the canary in all that they send."""
+    """Return every way in which vendors fail, with the canary in everything they send."""
     words = f"<html>{CANARY}</html>".encode()
     there = [("Location", f"http://127.0.0.1:9/{CANARY}"), ("Set-Cookie", CANARY), (f"X-{CANARY}", CANARY)]
     bad: list[Behaviour] = [
@@ -83,7 +83,7 @@ def failures() -> list[dict[str, Behaviour]]:
 
 
 def strange_hits() -> dict[str, Behaviour]:
-    """Give answers that hold the canary everywhere, odd types too."""
+    """Return answers that hold the canary everywhere, in values of odd types, too."""
     rows = [hit(f"https://{CANARY}.example/{CANARY}", CANARY, CANARY), hit(CANARY, CANARY), hit(f"https://[{CANARY}/")]
     return {name: reply(BODIES[name](rows) | {CANARY: CANARY, "unresponsive_engines": [[CANARY]]}) for name in NAMES}
 
@@ -140,7 +140,7 @@ def broken_http(service: Service, tokens: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("level", ["debug", "info", "critical"])
 def test_canary_is_found_nowhere(vendors: Vendors, tmp_path: Path, level: str) -> None:
-    """contract: Log, Errors: fields, headers, paths, failures: in no output, no log, no file, no title."""
+    """contract: Log: sent in fields, headers and paths, and by vendors, it is in no output, file or process title."""
     tokens = make_keys(tmp_path)
     environ = {
         **vendors.environ,
@@ -167,7 +167,7 @@ def test_canary_is_found_nowhere(vendors: Vendors, tmp_path: Path, level: str) -
                 vendors.behaviour = failures()[-1]
                 nginx.front.post("/v1/search", {"query": f"{CANARY} through nginx"}, bearer(tokens["fleet"]))
                 written += nginx.output()
-                service.stop()  # nginx's own words about a gunicorn that is gone
+                service.stop()  # nginx logs a backend that is gone
                 nginx.front.post("/v1/search?q=" + CANARY, {"query": CANARY}, bearer(tokens["fleet"]))
                 written += nginx.output()
         if level != "debug":
@@ -180,9 +180,9 @@ def test_canary_is_found_nowhere(vendors: Vendors, tmp_path: Path, level: str) -
         assert word not in written.lower() + written
         assert word not in state
     for token in tokens.values():
-        assert token[5:13].encode() not in written  # nor a key's public id
+        assert token[5:13].encode() not in written  # not even the public id of a key
     assert (b'"caller": "restricted-bot"' in written) is (level != "critical")
-    assert (b"POST 200 " in written) is True  # the access log was on
+    assert b"POST 200 " in written  # the access log was on
     assert b"Traceback" not in written
 
 
@@ -190,7 +190,7 @@ def test_canary_is_found_nowhere(vendors: Vendors, tmp_path: Path, level: str) -
 def test_a_search_leaves_one_record_of_exactly_these_fields(
     vendors: Vendors, tmp_path: Path, cls: str, fields: set[str]
 ) -> None:
-    """R9: include_domains ["secret.example"] and three queries; a 503, a hit and a refusal too."""
+    """R9: with domains and three queries, for a miss, a hit, a 503 and a refusal."""
     tokens = make_keys(tmp_path)
     auth = bearer(tokens[cls])
     body: dict[str, Any] = {
@@ -223,7 +223,7 @@ def test_a_search_leaves_one_record_of_exactly_these_fields(
 
 
 def test_waiting_searches_leave_a_record_each(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Log: those who shared an answer are told apart, one record each; a shared failure too."""
+    """contract: Log: each search that shared an answer, or a failure, has its own record."""
     gate = threading.Event()
 
     def behave(connection: Any, seen: Any) -> object:
@@ -241,7 +241,7 @@ def test_waiting_searches_leave_a_record_each(vendors: Vendors, tmp_path: Path) 
 
 
 def test_key_with_a_line_break_is_trimmed_and_a_broken_one_is_not_shown(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Settings: white space round a key goes; one with an inner control character stops the start unseen."""
+    """contract: Settings: white space around a key is cut; an inner line break stops the start, and no key is shown."""
     environ = vendors.environ | {"SIFT_TAVILY_API_KEY": f"{KEYS['tavily']}\r\n"}
     with Service(tmp_path, environ) as service:
         assert service.search("words")["warnings"] == []
@@ -262,7 +262,7 @@ _TRACES = {"format_exc", "print_exc", "format_exception", "extract_tb", "extract
 
 
 def spots(name: str, source: str) -> Iterator[Spot]:
-    """Give each place of a module that writes to an output or a log, or that makes text of a caught exception."""
+    """Yield each place of a module that writes to an output or a log, or formats a caught exception."""
     for function in ast.walk(ast.parse(source)):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Module):
             where = "" if isinstance(function, ast.Module) else function.name
@@ -275,7 +275,7 @@ def spots(name: str, source: str) -> Iterator[Spot]:
 
 
 def _own(function: ast.AST) -> Iterator[ast.AST]:
-    """Walk a function without the functions inside it."""
+    """Walk a function without the functions defined in it."""
     for child in ast.iter_child_nodes(function):
         if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             yield child
@@ -289,7 +289,7 @@ def _called(call: ast.Call) -> str:
 
 
 def _uses(handler: ast.ExceptHandler) -> Iterator[str]:
-    """Give each expression that makes text of a caught exception, or looks into it for text."""
+    """Yield each expression that formats a caught exception, or reads what may hold its text."""
     for node in ast.walk(handler):
         is_text = (
             isinstance(node, ast.JoinedStr)
@@ -304,7 +304,7 @@ def _uses(handler: ast.ExceptHandler) -> Iterator[str]:
 
 
 def test_every_place_that_writes_or_formats_an_exception_was_reviewed() -> None:
-    """contract: Log: a new log call or formatted exception in sift/ must be read by a person, and added to the list."""
+    """contract: Log: a new log call or formatted exception in sift/ must be reviewed and added to the list."""
     files = [ROOT / "wsgi.py", *(ROOT / "sift").rglob("*.py")]
     found = {spot for path in files for spot in spots(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))}
     assert sorted(found - REVIEWED) == []
@@ -324,5 +324,5 @@ def test_every_place_that_writes_or_formats_an_exception_was_reviewed() -> None:
     ],
 )
 def test_review_finds_what_it_should(source: str) -> None:
-    """contract: Log: the list would notice each of these."""
+    """contract: Log: each of these would have to be reviewed."""
     assert list(spots("new.py", source))

@@ -9,7 +9,7 @@ from tests.vendors import NAMES, Vendors
 
 
 def test_search_all_sources_answer_one_list(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Search answer: one envelope, keys in order; a hit of all is first with the sum of its shares."""
+    """contract: Search answer: keys in order; the hit that all sources found is first, with the sum of its shares."""
     with Service(tmp_path, vendors.environ) as service:
         first, second = service.search("some words"), service.search("some  words")
     assert list(first) == ["queries", "results", "sources_ok", "sources_failed", "warnings", "cached", "sizes"]

@@ -1,4 +1,4 @@
-"""A key file as the tests write it, and the one good key it holds."""
+"""A key file as the tests write it, and the valid key in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 NOW = datetime(2026, 9, 29, 12, tzinfo=UTC)
-SECRET = "_-" + "s" * 40 + "_"  # 43 characters, and underscores where a careless split would cut
+SECRET = "_-" + "s" * 40 + "_"  # 43 characters, with underscores where a naive split would break
 TOKEN = f"sift_abcdefgh_{SECRET}"
 ENTRY = {
     "id": "abcdefgh",
@@ -20,7 +20,7 @@ ENTRY = {
 
 
 def put(path: Path, content: object, mode: int = 0o600) -> None:
-    """Replace the key file as an editor does; content that is no text is written as JSON."""
+    """Replace the key file as an editor does: bytes verbatim, anything else as JSON."""
     draft = path.with_suffix(".draft")
     draft.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     draft.chmod(mode)

@@ -1,1 +1,1 @@
-"""The benchmark: `python -m tests.bench`. Ratios against yardsticks of the same run; docs/performance.md says how."""
+"""The benchmark: `python -m tests.bench`. It measures ratios against baselines; see docs/performance.md."""

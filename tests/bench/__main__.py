@@ -1,4 +1,4 @@
-"""`python -m tests.bench`: one run, one table. Missed targets are marked; only what could not be measured fails."""
+"""`python -m tests.bench`: one run, one table. Missed targets are marked; only failed measurements fail the run."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ GROUPS: dict[str, tuple[Measure, str]] = {
     "expiry": (local_rows.expiry, "expiry"),
     "peers": (peers.peers, "searx"),
 }
-"""Every group of rows, and the row that is marked when it fails."""
+"""The groups of rows; each with the row that is marked when the group fails."""
 
 
 def main() -> int:
-    """Run the groups that were asked for and print what they found."""
+    """Run the selected groups and print their findings; return the exit code."""
     options = _options()
     effort = Effort(3, 1.0) if options.quick else Effort(5, 2.0)
     if options.profile:
@@ -88,8 +88,8 @@ def _say(text: str) -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="about a minute, for development: coarser numbers")
-    parser.add_argument("--peers", action="store_true", help="compare with searx and LiteLLM too, where installed")
+    parser.add_argument("--quick", action="store_true", help="take about a minute; numbers are coarser")
+    parser.add_argument("--peers", action="store_true", help="also compare with searx and LiteLLM, where installed")
     parser.add_argument("--only", action="append", choices=list(GROUPS), metavar="NAME", help="; ".join(GROUPS))
     parser.add_argument("--json", action="store_true", help="one JSON document instead of a table")
     parser.add_argument("--capacity", action="store_true", help="the operator's numbers: workers, threads, sources")

@@ -1,7 +1,7 @@
-"""What the loopback vendors answer: lists that overlap, in the three wire shapes, made of words and a seed.
+"""Answers of the loopback vendors: overlapping lists in the three wire formats, generated from a seed.
 
-One URL in six is spelled in a way of its vendor's own, so that a gateway has to canonicalise to see the overlap;
-one text in six holds tags and entities, so that it has to clean.
+One URL in six has a spelling of its vendor's own, so that a gateway has to canonicalise URLs to see the overlap; one
+text in six has tags and entities, so that it has to clean texts.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _WORDS = (
 _SUFFIXES = ("com", "org", "net")
 VENDORS = ("searxng", "brave", "tavily")
 HITS = {"searxng": 30, "brave": 20, "tavily": 20}
-_START = {"searxng": 0, "brave": 20, "tavily": 30}  # neighbours share a third of their lists
+_START = {"searxng": 0, "brave": 20, "tavily": 30}  # adjacent vendors share a third of their lists
 
 
 class Document(NamedTuple):
-    """Hold a page that several vendors may list."""
+    """A page that several vendors may list."""
 
     number: int
     host: str
@@ -30,15 +30,16 @@ class Document(NamedTuple):
 
 
 def vendor_body(vendor: str, seed: int, *, hits: int = 0, shift: int = 0) -> bytes:
-    """Build one vendor's whole answer.
+    """Return the complete answer of a vendor.
 
-    seed: which world of documents. hits: how many rows, the vendor's usual number when 0. shift: where in that world.
+    seed: selects the set of documents. hits: the number of rows; 0: the vendor's usual number. shift: the offset into
+    the set.
     """
     return json.dumps(_SHAPES[vendor](rows(vendor, seed, hits=hits, shift=shift)), separators=(",", ":")).encode()
 
 
 def rows(vendor: str, seed: int, *, hits: int = 0, shift: int = 0) -> list[dict[str, Any]]:
-    """Build the rows of one vendor's list, ranked."""
+    """Return the rows of a vendor's list, ranked."""
     first = _START[vendor] + shift
     numbers = list(range(first, first + (hits or HITS[vendor])))
     rng = random.Random(f"{vendor} {seed} {shift}")

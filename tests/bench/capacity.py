@@ -1,4 +1,4 @@
-"""For the operator: which settings carry which load, and what one more source or query costs.."""
+"""Capacity for operators: the load that settings carry, and the cost of another source or query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HEAD = f"{'':44} {'req/s':>7} {'p50 ms':>7} {'p99 ms':>7} {'CPU us':>7} {'MiB':
 
 
 def capacity(stage: Stage, effort: Effort) -> Iterator[str]:
-    """Measure services of different sizes, one after the other; lines of a table."""
+    """Measure services of different sizes, one after another; yield the lines of a table."""
     yield f"vendors at 50, 100 and 200 ms, 96 connections, closed loop\n{_HEAD}"
     stage.latency(**SLOW)
     for workers, threads in _SIZES:

@@ -1,4 +1,4 @@
-"""One HTTP client connection on asyncio, with ready-made request bytes: some 40 µs of CPU a request."""
+"""A cheap HTTP client connection on asyncio, which sends prepared request bytes."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from typing import NamedTuple
 
 
 class Target(NamedTuple):
-    """Hold one thing to ask: where, what with, and what a good answer holds."""
+    """What to send where, and what a correct answer contains.
+
+    pid: of the service, to read its CPU time; 0 reads none.
+    """
 
     name: str
     port: int
     requests: Iterator[bytes]
     expect: bytes = b""
-    pid: int = 0  # of the service, to read its CPU time; 0 reads none
+    pid: int = 0
 
 
 def post(path: str, body: dict[str, object], token: str = "", *, blanks: str = "") -> bytes:
-    """Build a POST with a JSON body, and blanks behind it."""
+    """Return a POST with a JSON body, followed by blanks."""
     data = (json.dumps(body) + blanks).encode()
     auth = f"Authorization: Bearer {token}\r\n" if token else ""
     head = f"POST {path} HTTP/1.1\r\nHost: bench\r\n{auth}Content-Type: application/json\r\n"
@@ -28,19 +31,19 @@ def post(path: str, body: dict[str, object], token: str = "", *, blanks: str = "
 
 
 def get(path: str) -> bytes:
-    """Build a GET."""
+    """Return a GET."""
     return f"GET {path} HTTP/1.1\r\nHost: bench\r\n\r\n".encode()
 
 
 def always(request: bytes) -> Iterator[bytes]:
-    """Send the same request for ever."""
+    """Return an endless iterator of the same request."""
     return repeat(request)
 
 
 class Client(asyncio.Protocol):
-    """Be one connection with at most one request under way.
+    """A connection with at most one request in flight.
 
-    closed: it is of no more use. stale: the server had closed it, idle, before the request came; one sends it again.
+    closed: it can no longer be used. stale: the server had closed it while idle, so the request must be sent again.
     """
 
     def __init__(self, target: Target, answered: Callable[[Client, bool], None]) -> None:
@@ -53,7 +56,7 @@ class Client(asyncio.Protocol):
         self.closed = self.stale = self._used = False
 
     def send(self, due: float) -> None:
-        """Send the next request; latency counts from `due`."""
+        """Send the next request; latency is measured from `due`."""
         self.due, self._request = due, next(self._target.requests)
         if self._transport is None:
             connecting = asyncio.get_running_loop().create_connection(lambda: self, "127.0.0.1", self._target.port)
@@ -62,19 +65,19 @@ class Client(asyncio.Protocol):
             self._transport.write(self._request)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._request = b""
         if self._transport:
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Send what was waiting for the connection."""
+        """Send the request that waited for the connection."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        """Collect one answer."""
+        """Receive part of an answer."""
         self._received += data
         end = self._received.find(b"\r\n\r\n")
         if end < 0:
@@ -85,7 +88,7 @@ class Client(asyncio.Protocol):
             self._finish(head)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Count an answer that never came."""
+        """Report an answer that never came."""
         self.closed = True
         if self._request:
             self.stale = self._used and not self._received

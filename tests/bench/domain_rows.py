@@ -1,4 +1,4 @@
-"""What domain filters cost, measured inside this process, where two kinds of request can alternate one by one."""
+"""The cost of domain filters, measured in this process, where two kinds of request can alternate one by one."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.bench.targets import Finding
 
 INCLUDE = [f"example.{suffix}" for suffix in ("com", "org", "net")] + [f"site{n}.test" for n in range(17)]
 EXCLUDE = [f"unwanted{n}.test" for n in range(20)]
-"""All hits pass: what is measured is the filter, and not that fewer hits are cheaper."""
+"""All hits pass, so that the filter is measured and not the savings of fewer hits."""
 
 
 def domains(stage: Stage, effort: Effort) -> Iterator[Finding]:
-    """Run whole requests, with and without 20 + 20 domains in turn; then the filter alone, 20 domains against one."""
+    """Measure requests, alternately with and without 20 + 20 domains; then the filter alone, 20 domains against 1."""
     stage.latency()
     call = _application(stage)
     filters = {"include_domains": INCLUDE, "exclude_domains": EXCLUDE}
@@ -46,7 +46,7 @@ def domains(stage: Stage, effort: Effort) -> Iterator[Finding]:
 
 
 def _application(stage: Stage) -> Callable[[dict[str, Any]], float]:
-    """Make Sift in this process; the function sends a new query with the given fields and gives the CPU it took."""
+    """Run Sift in this process; the returned function sends a new query with fields and returns its CPU seconds."""
     with patch("sift.log.write_stderr", lambda line: None):
         app = create_app(Config.from_env(stage.environ("in-process"), DECLARED))
     app.extensions["sift"].log._write = lambda line: None

@@ -1,6 +1,6 @@
-"""F, the floor: a bare Flask view that returns ready bytes, those of Sift's cached answer (FLOOR_BODY names the file).
+"""F, the floor: a bare Flask view that returns the bytes of Sift's cached answer, from the file in FLOOR_BODY.
 
-No authentication, no log, no look at the request.
+It neither authenticates, logs nor reads the request.
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ app = Flask("floor", static_folder=None)
 
 @app.post("/v1/search")
 def search() -> Response:
-    """Answer."""
+    """Return the body."""
     return Response(_BODY, mimetype="application/json")

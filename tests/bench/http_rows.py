@@ -1,4 +1,4 @@
-"""The rows that are measured over HTTP, each a function from the stage to findings."""
+"""The rows that are measured over HTTP; each function yields findings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BURST = 50
 
 
 class Effort(NamedTuple):
-    """Hold how long to measure: rounds, and the seconds of one."""
+    """How long to measure: the number of rounds, and the seconds of each."""
 
     rounds: int
     seconds: float
@@ -41,34 +41,34 @@ def uncached(stage: Stage, effort: Effort) -> Iterator[Finding]:
     """Compare Sift's uncached path with the reference, vendors at 0 ms."""
     stage.latency()
     if (differ := _differ(stage)) is not None:
-        yield Finding("throughput", failed=f"Sift and R answer differently: {differ}")
+        yield Finding("throughput", failed=f"the answers of Sift and R differ: {differ}")
     targets = [stage.uncached(stage.sift), stage.uncached(stage.reference)]
-    sift, plain = interleave(targets, closed(16, effort.seconds / 2), 2 * effort.rounds - 1, closed(16, 1.0))
-    cpu = ratio(sift, plain, lambda each: each.cpu_each)
-    yield Finding("cpu", *cpu, note=f"{cpu_us(sift)} against {cpu_us(plain)} us a query")
-    note = f"p50 {p50_ms(sift)} against {p50_ms(plain)} ms"
-    yield Finding("throughput", *ratio(sift, plain, lambda each: each.rate), note=note)
+    sift, reference = interleave(targets, closed(16, effort.seconds / 2), 2 * effort.rounds - 1, closed(16, 1.0))
+    cpu = ratio(sift, reference, lambda each: each.cpu_each)
+    yield Finding("cpu", *cpu, note=f"{cpu_us(sift)} against {cpu_us(reference)} us a query")
+    note = f"p50 {p50_ms(sift)} against {p50_ms(reference)} ms"
+    yield Finding("throughput", *ratio(sift, reference, lambda each: each.rate), note=note)
 
 
 def added(stage: Stage, effort: Effort) -> Iterator[Finding]:
-    """Measure what Sift adds to the slowest vendor, at a rate and not at a load."""
+    """Measure the latency that Sift adds to the slowest vendor, at a fixed rate of requests."""
     stage.latency(**SLOW)
     try:
         targets = [stage.uncached(stage.sift), stage.direct(), stage.uncached(stage.reference)]
         pattern = open_loop(RATE, effort.seconds * 2)
-        sift, direct, plain = interleave(targets, pattern, effort.rounds, open_loop(RATE, 1))
+        sift, direct, reference = interleave(targets, pattern, effort.rounds, open_loop(RATE, 1))
     finally:
         stage.latency()
     for name, part in (("p50", 0.5), ("p99", 0.99)):
         slowest = [one.quantile(part) * 1000 for one in direct]
         added = [one.quantile(part) * 1000 - its for one, its in zip(sift, slowest, strict=True)]
-        r_adds = median(one.quantile(part) * 1000 - its for one, its in zip(plain, slowest, strict=True))
+        r_adds = median(one.quantile(part) * 1000 - its for one, its in zip(reference, slowest, strict=True))
         note = f"R adds {r_adds:.1f}; asked directly, the vendor of 200 ms takes {median(slowest):.1f}"
         yield Finding(f"added-{name}", median(added), min(added), max(added), note)
 
 
 def cold_burst(stage: Stage, effort: Effort) -> Iterator[Finding]:
-    """Send equal requests at once that nobody asked before; single flight must make one of them."""
+    """Send equal, uncached requests at once; single flight must merge them into one."""
     stage.latency(**SLOW)
     calls, ratios = [], []
     try:
@@ -87,7 +87,7 @@ def cold_burst(stage: Stage, effort: Effort) -> Iterator[Finding]:
 
 
 def queries(stage: Stage, effort: Effort) -> Iterator[Finding]:
-    """Compare the CPU of four queries in a request with that of one."""
+    """Compare the CPU of a request of four queries with that of one query."""
     stage.latency()
     targets = [stage.uncached(stage.sift, queries=4), stage.uncached(stage.sift)]
     four, one = interleave(targets, closed(4, effort.seconds * 0.8), effort.rounds, closed(4, 0.5))
@@ -96,7 +96,7 @@ def queries(stage: Stage, effort: Effort) -> Iterator[Finding]:
 
 
 def start(stage: Stage, effort: Effort) -> Iterator[Finding]:
-    """Time from the spawn of gunicorn to the first answered search."""
+    """Measure the time from starting gunicorn to the first answered search."""
     stage.latency()
     taken, cpu = [], []
     assert stage.vendors
@@ -112,12 +112,12 @@ def start(stage: Stage, effort: Effort) -> Iterator[Finding]:
 
 
 def _open_connections(stage: Stage) -> None:
-    """Warm up as many request threads as a burst needs."""
+    """Start as many request threads as a burst needs."""
     interleave([stage.health(stage.sift)], burst(BURST), 1, None)
 
 
 def _differ(stage: Stage) -> str | None:
-    """Say where Sift's answer and the reference's differ, over some queries."""
+    """Return where the answers of Sift and the reference differ, over some queries; None when they agree."""
     for number in range(12):
         body: dict[str, Any] = unique_query(1 if number % 2 else 4) | {"k": 50}
         ours, theirs = (json.loads(stage.ask(each, body)) for each in (stage.sift, stage.reference))
@@ -130,10 +130,10 @@ def _differ(stage: Stage) -> str | None:
 
 
 def cpu_us(rounds: Sequence[Round]) -> str:
-    """Write the median CPU of a request, in microseconds."""
+    """Return the median CPU time of a request in microseconds, as text."""
     return f"{median(each.cpu_each for each in rounds) * 1e6:.0f}"
 
 
 def p50_ms(rounds: Sequence[Round]) -> str:
-    """Write the median latency, in milliseconds."""
+    """Return the median latency in milliseconds, as text."""
     return f"{median(each.quantile(0.5) for each in rounds) * 1e3:.2f}"

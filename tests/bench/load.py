@@ -1,6 +1,6 @@
-"""The load driver: asyncio clients with ready-made request bytes, in closed loop, open loop or one burst.
+"""The load generator: asyncio clients that send prepared bytes, in a closed loop, an open loop or a burst.
 
-Several targets take turns in short rounds, in reverse order every second time, so that ratios survive a busy machine.
+Targets alternate in short rounds, in reverse order every second time, so that ratios stay valid on a busy machine.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tests.bench.client import Client, Target
 from tests.bench.processes import cpu_seconds
 
 PATIENCE = 20.0
-"""Seconds a round may take longer than it should before it counts as not measurable."""
+"""Seconds that a round may overrun before it counts as not measurable."""
 
 
 class NotMeasuredError(Exception):
-    """Say that a number could not be had: a service did not start, or answers were wrong."""
+    """Raised when a row cannot be measured: a service did not start, or answers were wrong."""
 
 
 @dataclass
 class Round:
-    """Hold what one target did in one round. latencies: seconds, unsorted; cpu: seconds of the service's processes."""
+    """The results of a target in one round. latencies: seconds, unsorted. cpu: seconds of the service's processes."""
 
     seconds: float = 0.0
     cpu: float = 0.0
@@ -33,22 +33,22 @@ class Round:
 
     @property
     def rate(self) -> float:
-        """Answers a second."""
+        """Answers per second."""
         return len(self.latencies) / self.seconds
 
     @property
     def cpu_each(self) -> float:
-        """CPU seconds a request."""
+        """CPU seconds per request."""
         return self.cpu / len(self.latencies)
 
     def quantile(self, part: float) -> float:
-        """Give the latency that `part` of the answers kept under, in seconds."""
+        """Return a quantile of the latencies, in seconds."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
 
 
 class _Session:
-    """Hold the connections of one target, kept over all its rounds."""
+    """The connections of a target, kept over all its rounds."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -59,7 +59,7 @@ class _Session:
         self.more: Callable[[], bool] = lambda: False
 
     def client(self) -> Client:
-        """Give an idle connection, the one used last, or a new one."""
+        """Return the idle connection used last, or a new one."""
         while self.idle:
             client = self.idle.pop()
             if not client.closed:
@@ -86,7 +86,7 @@ class _Session:
             self.busy -= 1
 
     async def settle(self) -> None:
-        """Wait for all answers. Raises NotMeasuredError when some were wrong or never came."""
+        """Wait for all answers. Raises NotMeasuredError when any was wrong or never came."""
         end = time.perf_counter() + PATIENCE
         while self.busy and time.perf_counter() < end:
             await asyncio.sleep(0.002)
@@ -98,7 +98,7 @@ Pattern = Callable[[_Session], Awaitable[None]]
 
 
 def closed(connections: int, seconds: float) -> Pattern:
-    """Keep `connections` requests under way, each followed by the next as soon as it is answered."""
+    """Return a pattern that keeps so many requests in flight, each followed by the next once answered."""
 
     async def run(session: _Session) -> None:
         end = time.perf_counter() + seconds
@@ -112,7 +112,7 @@ def closed(connections: int, seconds: float) -> Pattern:
 
 
 def open_loop(rate: float, seconds: float) -> Pattern:
-    """Send on a clock, whether or not earlier requests are answered; queueing shows in the latency."""
+    """Return a pattern that sends at a fixed rate, answered or not; queueing shows in the latency."""
 
     async def run(session: _Session) -> None:
         session.more = lambda: False
@@ -128,7 +128,7 @@ def open_loop(rate: float, seconds: float) -> Pattern:
 
 
 def burst(size: int) -> Pattern:
-    """Send `size` requests at once."""
+    """Return a pattern that sends `size` requests at once."""
 
     async def run(session: _Session) -> None:
         session.more = lambda: False
@@ -141,7 +141,7 @@ def burst(size: int) -> Pattern:
 
 
 def interleave(targets: Sequence[Target], pattern: Pattern, rounds: int, warm: Pattern | None) -> list[list[Round]]:
-    """Run the targets in turns; give each one's rounds, in the order of `targets`. Raises NotMeasuredError."""
+    """Run the targets alternately; return the rounds of each, in the order of `targets`. Raises NotMeasuredError."""
     return asyncio.run(_interleave(targets, pattern, rounds, warm))
 
 
@@ -173,7 +173,7 @@ async def _run(session: _Session, pattern: Pattern) -> Round:
 
 
 class Ratio(NamedTuple):
-    """Hold the median of per-round ratios, and the extremes."""
+    """The median of the ratios per round, and their extremes."""
 
     value: float
     low: float
@@ -181,6 +181,6 @@ class Ratio(NamedTuple):
 
 
 def ratio(measured: Sequence[Round], against: Sequence[Round], of: Callable[[Round], float]) -> Ratio:
-    """Compare two targets round by round."""
+    """Return the ratio of two targets, compared round by round."""
     ratios = [of(one) / of(other) for one, other in zip(measured, against, strict=True)]
     return Ratio(median(ratios), min(ratios), max(ratios))

@@ -1,4 +1,4 @@
-"""The rows that are measured inside this process, in CPU time of its thread: a busy machine does not show in it."""
+"""The rows that are measured in this process, in CPU time of its thread, which a busy machine does not distort."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sift.search.merge import SourceList, build_hits, fuse_queries, merge
 from sift.search.model import Hit, SearchResult, Sizes
 from sift.sources import brave, searxng, tavily
 from sift.store.cache import MemoryCache
-from tests.bench import plain
+from tests.bench import baseline
 from tests.bench.bodies import VENDORS, rows
 from tests.bench.http_rows import Effort
 from tests.bench.stage import Stage
@@ -24,31 +24,31 @@ _Bodies = list[dict[str, dict[str, Any]]]
 
 
 def merging(stage: Stage, effort: Effort) -> Iterator[Finding]:
-    """Compare Sift's merge with the plain one on URLs that neither has seen."""
+    """Compare Sift's merge with the baseline, on URLs that neither has seen."""
     inputs = [_four_queries(seed) for seed in range(1000, 1000 + 8 * effort.rounds)]
     _merge_ours(inputs[0])
-    _merge_plainly(inputs[0])
+    _merge_baseline(inputs[0])
     ours: list[float] = []
-    plainly: list[float] = []
+    baselines: list[float] = []
     for number, bodies in enumerate(inputs[1:]):
         steps: list[tuple[Callable[[_Bodies], Sequence[Any]], list[float]]] = [
-            (_merge_ours, ours), (_merge_plainly, plainly),
+            (_merge_ours, ours), (_merge_baseline, baselines),
         ]  # fmt: skip
         answers = {}
         for step, times in steps if number % 2 else reversed(steps):
             began = time.thread_time()
             answers[step] = step(bodies)
             times.append(time.thread_time() - began)
-        if [vars(hit) for hit in answers[_merge_plainly]] != [hit._asdict() for hit in answers[_merge_ours]]:
-            yield Finding("merge", failed="the two merges answer differently")
+        if [vars(hit) for hit in answers[_merge_baseline]] != [hit._asdict() for hit in answers[_merge_ours]]:
+            yield Finding("merge", failed="the results of the two merges differ")
             return
-    ratios = sorted(theirs / mine for mine, theirs in zip(ours, plainly, strict=True))
-    note = f"{median(ours) * 1e6:.0f} against {median(plainly) * 1e6:.0f} us"
+    ratios = sorted(theirs / mine for mine, theirs in zip(ours, baselines, strict=True))
+    note = f"{median(ours) * 1e6:.0f} against {median(baselines) * 1e6:.0f} us"
     yield Finding("merge", median(ratios), ratios[len(ratios) // 10], ratios[-1 - len(ratios) // 10], note)
 
 
 def _four_queries(seed: int) -> _Bodies:
-    """Make the decoded bodies of four queries of three sources, 30 hits each; the lists overlap both ways."""
+    """Return decoded bodies of four queries to three sources, of 30 hits; lists overlap between sources and queries."""
     names = {"searxng": ("results",), "brave": ("grounding", "generic"), "tavily": ("results",)}
     made: _Bodies = []
     for query in range(4):
@@ -74,20 +74,20 @@ def _merge_ours(bodies: _Bodies) -> Sequence[Hit]:
     return build_hits(fuse_queries([merge(lists, rerank=True) for lists in rounds]), rounds, 8)
 
 
-def _merge_plainly(bodies: _Bodies) -> Sequence[plain.Hit]:
+def _merge_baseline(bodies: _Bodies) -> Sequence[baseline.Hit]:
     lists = [
         [
-            plain.searxng_hits(each["searxng"]),
-            plain.brave_hits(each["brave"]),
-            plain.tavily_hits(each["tavily"]),
+            baseline.searxng_hits(each["searxng"]),
+            baseline.brave_hits(each["brave"]),
+            baseline.tavily_hits(each["tavily"]),
         ]
         for each in bodies
     ]
-    return plain.merge_queries(lists, 8)
+    return baseline.merge_queries(lists, 8)
 
 
 def expiry(stage: Stage, effort: Effort) -> Iterator[Finding]:
-    """Time the slowest cache access after everything in the cache has expired at once."""
+    """Measure the slowest cache access after everything in the cache has expired at once."""
     worst = []
     for _ in range(5):
         now = [0.0]

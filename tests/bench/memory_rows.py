@@ -1,4 +1,4 @@
-"""What Sift takes of memory: an idle worker, a thread, a cache entry."""
+"""The memory that Sift takes: an idle worker, a thread, a cache entry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.bench.targets import Finding
 
 
 def memory_use(stage: Stage, effort: Effort) -> Iterator[Finding]:
-    """Read the worker's memory when idle, and again with all its threads at work; then weigh cache entries."""
+    """Measure the memory of an idle worker, of its threads at work, and of cache entries."""
     service = stage.service("memory", "wsgi:app", SIFT_CACHE_TTL="0")
     worker, master = memory(service.worker), memory(service.pid)
     note = f"of it the master {master.mib:.1f}, which shares most pages; {worker.threads} threads, one answer given"
@@ -44,7 +44,7 @@ def memory_use(stage: Stage, effort: Effort) -> Iterator[Finding]:
 
 
 class _Canned:
-    """Be a source that answers from a stock of bodies."""
+    """A source that answers from a stock of results."""
 
     timeout = 5.0
     reranked = True
@@ -53,13 +53,13 @@ class _Canned:
         self.name = name
         self._outs = outs
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
-        """Answer."""
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
+        """Return one of the results."""
         return self._outs[int(query) % len(self._outs)]
 
 
 def _entry(stage: Stage) -> Iterator[Finding]:
-    """Let the engine fill a real cache, and divide what that took by the number of entries."""
+    """Measure the memory of a cache entry, in a cache filled by the engine."""
     stock = _stock()
     cache = MemoryCache(10_000, 3600)
     sources = [_Canned(name, outs) for name, outs in stock.items()]

@@ -1,6 +1,6 @@
-"""Peers on the same loopback vendors, where they are installed: searx from Debian, LiteLLM's proxy from PyPI.
+"""Peers on the same loopback vendors, where installed: searx from Debian, LiteLLM's proxy from PyPI.
 
-LiteLLM lives in `.venv-peers`, which git ignores:
+LiteLLM is looked for in `.venv-peers`, which git ignores:
     python3 -m venv .venv-peers && .venv-peers/bin/pip install 'litellm[proxy]==1.108.7'
 """
 
@@ -30,20 +30,20 @@ BAD_LITELLM = ("1.82.7", "1.82.8", "1.107.0")
 _PATIENCE = 90.0
 
 CLAIMS = """\
-what each claims to do (blank: it does not)     Sift      searx        LiteLLM
+what each claims to do (blank: no)              Sift      searx        LiteLLM
 sources asked for one search                    3         3            1
 one list, each page once                        yes       yes
 tracking parameters do not hide a repeat        yes       yes
 answers kept for an hour                        yes
-equal requests at a time share one answer       yes
+simultaneous equal requests share an answer     yes
 a daily cap on paid calls                       yes                    budgets, with a database
 keys for callers                                yes                    yes
-a log record a search, without the query        yes
+a log record per search, without the query      yes
 hits of one search for its first page           8 of 70   all 70       30"""
 
 
 class Peer(NamedTuple):
-    """Hold how to start a peer, and what to ask it."""
+    """How to start a peer and what to ask it. missing: why it cannot be measured, if so."""
 
     name: str
     start: Callable[[Stage], Process]
@@ -52,7 +52,7 @@ class Peer(NamedTuple):
 
 
 def peers(stage: Stage, effort: Effort) -> Iterator[Finding]:
-    """Compare requests a second, vendors at 0 ms, with each peer that is installed."""
+    """Compare requests per second, vendors at 0 ms, with each peer that is installed."""
     stage.latency()
     for peer in (
         Peer("searx", _searx, _searx_target, "" if SEARX.exists() else f"{SEARX} is not installed"),
@@ -88,7 +88,7 @@ def _compare(stage: Stage, effort: Effort, peer: Peer) -> Iterator[Finding]:
 
 
 def _searx(stage: Stage) -> Process:
-    """Run searx as its package does, with three engines, HTTP/1.1 and room for connections."""
+    """Return searx as its package runs it, with three engines, HTTP/1.1 and a large connection pool."""
     import yaml
 
     packed = SEARX_SETTINGS.with_suffix(".yml.gz")
@@ -130,7 +130,7 @@ def _searx_target(stage: Stage, process: Process) -> Target:
 
 
 def _litellm(stage: Stage) -> Process:
-    """Run LiteLLM's proxy with one search tool, one worker, a key and no database; it fetches nothing from outside."""
+    """Return LiteLLM's proxy with one search tool, one worker, a key and no database; it downloads nothing."""
     settings = {
         "model_list": [],
         "general_settings": {"master_key": "sk-bench"},

@@ -1,4 +1,4 @@
-"""The processes of a run: starting them, waiting for them, ending them, and reading their use of CPU and memory."""
+"""The processes of a run: starting and ending them, and reading their CPU time and memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Process:
-    """Run a command in a group of its own until the `with` block ends; its output goes to a file."""
+    """A command that runs in its own process group until the `with` block ends; its output goes to a file."""
 
     def __init__(self, name: str, command: Sequence[str], environ: Mapping[str, str], log: Path, port: int) -> None:
         self.name = name
@@ -46,17 +46,17 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The process started; gunicorn's master where it is gunicorn."""
+        """The process that was started; for gunicorn, the master."""
         return self.process.pid
 
     @property
     def worker(self) -> int:
-        """The first child, gunicorn's worker; the process itself when it has none."""
+        """The first child, for gunicorn the worker; the process itself when it has none."""
         family = tree(self.pid)
         return family[1] if len(family) > 1 else self.pid
 
     def wait(self, seconds: float = 20.0) -> None:
-        """Wait until the port takes connections. Raises RuntimeError with the end of the log."""
+        """Wait until the port accepts connections. Raises RuntimeError with the end of the log."""
         end = time.monotonic() + seconds
         while self.process.poll() is None and time.monotonic() < end:
             try:
@@ -68,14 +68,14 @@ class Process:
 
 
 def free_port() -> int:
-    """Find a port that is free now."""
+    """Return a port that is free now."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
 
 
 def tree(pid: int) -> list[int]:
-    """Give a process and all that descend from it."""
+    """Return a process and all its descendants."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and (fields := _stat(int(entry.name))):
@@ -87,32 +87,32 @@ def tree(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """Give user and system time of a process tree; 0 for no process."""
+    """Return the user and system time of a process tree; 0 for no process."""
     stats = [_stat(each) for each in tree(pid)] if pid else []
     return sum((int(fields[11]) + int(fields[12])) / _TICK for fields in stats if fields)
 
 
 class Meter:
-    """Measure what other programs take of the machine meanwhile."""
+    """Measures the load of other programs during the run."""
 
     def __init__(self) -> None:
         self._began, self._busy, self._own = time.monotonic(), _busy_seconds(), sum(os.times()[:4])
 
     def cores_of_others(self) -> float:
-        """Give the mean number of cores that were busy with neither this process nor its ended children."""
+        """Return the mean number of cores busy with neither this process nor its ended children."""
         own, busy = sum(os.times()[:4]) - self._own, _busy_seconds() - self._busy
         return max(0.0, (busy - own) / (time.monotonic() - self._began))
 
 
 class Memory(NamedTuple):
-    """Hold the proportional set size of a process in MiB, and its number of threads."""
+    """The proportional set size of a process in MiB, and its number of threads."""
 
     mib: float
     threads: int
 
 
 def memory(pid: int) -> Memory:
-    """Read one process' memory: private pages, and its share of those it shares."""
+    """Return the memory of a process: private pages, and its part of shared ones."""
     rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
     found = re.search(r"^Pss:\s+(\d+) kB", rollup, re.MULTILINE)
     return Memory(int(found[1]) / 1024 if found else 0.0, int(_stat(pid)[17]))
@@ -124,7 +124,7 @@ def _busy_seconds() -> float:
 
 
 def _stat(pid: int) -> list[str]:
-    """Give the fields behind the command's name, or nothing when the process is gone."""
+    """Return the fields after the command's name; empty when the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Where Sift's CPU goes under load: py-spy's samples of threads that hold the GIL, by area and by function."""
+"""A CPU profile of Sift under load: py-spy's samples of threads that hold the GIL, by area and by function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.bench.load import NotMeasuredError, closed, interleave
 from tests.bench.stage import Stage
 
 _CONNECTIONS = 8
-_THREADS = 8  # py-spy stops the process to read every thread's stack: few threads, little disturbance
+_THREADS = 8  # py-spy stops the process to read every stack, so fewer threads mean less disturbance
 _TOP = 30
 _AREAS = {
     "gunicorn/": "gunicorn",
@@ -32,13 +32,13 @@ _AREAS = {
 
 
 def profile(stage: Stage, what: str, seconds: int) -> str:
-    """Sample a worker under load. Raises NotMeasuredError when py-spy is not there or may not look."""
+    """Return the profile of a worker under load. Raises NotMeasuredError when py-spy is missing or not permitted."""
     beside = Path(sys.executable).with_name("py-spy")
     spy = str(beside) if beside.exists() else shutil.which("py-spy")
     if not spy:
         raise NotMeasuredError("py-spy is not installed: pip install py-spy")
     stage.latency()
-    # When py-spy stops the process all its threads wake; on one CPU that takes turns, and the samples would show it.
+    # When py-spy stops the process, all its threads wake; on one CPU they would take turns, and distort the samples.
     service = stage.service("sift", "wsgi:app", SIFT_THREADS=str(_THREADS), SIFT_CPU_AFFINITY="off")
     target = stage.cached(service) if what == "cached" else stage.uncached(service)
     interleave([target], closed(_CONNECTIONS, 1), 1, None)
@@ -56,7 +56,7 @@ def profile(stage: Stage, what: str, seconds: int) -> str:
 
 
 def shares(lines: Iterable[str]) -> str:
-    """Sum collapsed stacks up: per area, its innermost known frame; per function, itself and with what it calls."""
+    """Return a report of collapsed stacks: per area, by the innermost known frame; per function, own and total."""
     areas: Counter[str] = Counter()
     own: Counter[str] = Counter()
     whole: Counter[str] = Counter()
@@ -68,8 +68,8 @@ def shares(lines: Iterable[str]) -> str:
         whole.update(dict.fromkeys(frames, int(count)))
     total = max(1, areas.total())
     parts = [f"{total} samples", "", "area (innermost known frame)", *_ranked(areas, total, len(areas))]
-    parts += ["", "function, itself", *_ranked(own, total, _TOP)]
-    return "\n".join([*parts, "", "function, with what it calls", *_ranked(whole, total, _TOP)])
+    parts += ["", "function, own", *_ranked(own, total, _TOP)]
+    return "\n".join([*parts, "", "function, total", *_ranked(whole, total, _TOP)])
 
 
 def _ranked(counts: Counter[str], total: int, most: int) -> list[str]:
@@ -77,7 +77,7 @@ def _ranked(counts: Counter[str], total: int, most: int) -> list[str]:
 
 
 def _place(frame: str) -> str:
-    """Turn `name (some/file.py:12)` into `some/file.py name`."""
+    """Return `some/file.py name` for `name (some/file.py:12)`."""
     name, _, where = frame.rpartition(" (")
     return f"{where.rpartition(':')[0]} {name}"
 

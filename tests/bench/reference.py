@@ -1,7 +1,7 @@
-"""R, the reference: Sift's uncached path as one would write it straight away, with the same duties.
+"""R, the reference: a straightforward implementation of Sift's uncached path, with the same duties.
 
-One shared Session with room for every connection, a shared executor, a marshmallow schema, a TTL cache, plain.py's
-merge, jsonify. It has no deadline, no ledger, no breaker, no single flight, no authentication and no log.
+A shared Session with a connection for every call, a shared executor, a marshmallow schema, a TTL cache, the merge of
+baseline.py, jsonify. It has no deadline, no ledger, no breaker, no single flight, no authentication and no log.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flask import Flask, Response, jsonify, request
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validate
 from requests.adapters import HTTPAdapter
 
-from tests.bench.plain import Hit, brave_hits, merge_queries, on_domain, searxng_hits, tavily_hits
+from tests.bench.baseline import Hit, brave_hits, merge_queries, on_domain, searxng_hits, tavily_hits
 
 TIMEOUT = 8
 THREADS = int(os.environ["SIFT_THREADS"])
@@ -27,7 +27,7 @@ NAMES = ("searxng", "brave_llm", "tavily")
 
 
 class SearchSchema(Schema):
-    """Hold the fields of a request."""
+    """The fields of a request."""
 
     class Meta:
         unknown = EXCLUDE
@@ -109,7 +109,7 @@ def search() -> Response | tuple[Response, int]:
 
 
 def answer(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Ask the sources of each query at the same time, filter, merge."""
+    """Return the answer: ask the sources of each query in parallel, filter, merge."""
     queries = wanted.get("queries") or [wanted["query"]]
     lists: list[list[list[Hit]]] = []
     for query in queries:
@@ -129,7 +129,7 @@ def answer(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def may_stay(hit: Hit, wanted: dict[str, Any]) -> bool:
-    """Apply the domain filters."""
+    """Whether a hit passes the domain filters."""
     if not wanted["include_domains"] and not wanted["exclude_domains"]:
         return True
     host = urlsplit(hit.url).hostname or ""
@@ -138,7 +138,7 @@ def may_stay(hit: Hit, wanted: dict[str, Any]) -> bool:
 
 
 def shown(hit: Hit) -> dict[str, Any]:
-    """Give a hit's JSON form; an unknown date has no key."""
+    """Return the JSON form of a hit; an unknown date has no key."""
     form = dict(vars(hit))
     if not hit.published_date:
         del form["published_date"]

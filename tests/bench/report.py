@@ -15,23 +15,23 @@ _PACKAGES = ("Flask", "requests", "urllib3", "marshmallow", "cachetools", "gunic
 
 
 def header(rounds: int, others: float) -> str:
-    """Say how the numbers were made."""
+    """Return how the numbers were measured."""
     versions = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
     return "\n".join(
         [
             f"CPython {platform.python_version()}, {versions}; {platform.system()} {platform.release()}",
-            f"{os.cpu_count()} cores, of which other programs took {others:.1f} meanwhile",
+            f"{os.cpu_count()} cores, of which other programs used {others:.1f}",
             f"1 worker, {THREADS} request threads, plain HTTP on loopback",
-            f"Ratios are medians of {rounds} or more interleaved rounds, order reversed every second one, low..high"
-            " beside them. Closed loop where not said otherwise; in open loop latency counts from the due time.",
-            "F: a bare Flask view returning the cached answer's bytes. R: the plain way to write the uncached path."
+            f"Ratios are medians of {rounds} or more interleaved rounds, in reverse order every second time, low..high"
+            " beside them. Closed loop unless said otherwise; in an open loop, latency counts from the due time.",
+            "F: a bare Flask view returning the cached answer's bytes. R: a straightforward uncached path."
             " Both run under Sift's own gunicorn command.",
         ]
     )
 
 
 def table(findings: Sequence[Finding]) -> str:
-    """Lay the findings out in the order of the targets."""
+    """Return the findings as a table, in the order of the targets."""
     order = {target.name: at for at, target in enumerate(TARGETS)}
     lines = [f"{'':50} {'measured':>11} {'spread':>17} {'target':>14} {'':8} note"]
     lines += [_line(finding) for finding in sorted(findings, key=lambda each: order[each.name])]
@@ -39,7 +39,7 @@ def table(findings: Sequence[Finding]) -> str:
 
 
 def as_json(findings: Sequence[Finding], head: str) -> str:
-    """Give the findings as one JSON document."""
+    """Return the findings as a JSON document."""
     rows = [
         vars(finding) | {"target": BY_NAME[finding.name].goal, "mark": mark(BY_NAME[finding.name], finding)}
         for finding in findings

@@ -1,7 +1,7 @@
-"""The stage of a run: loopback vendors, Sift and the yardsticks, each started when first needed, all under one command.
+"""The stage of a run: loopback vendors, Sift and the baselines, each started when first needed.
 
 Every web application runs as `gunicorn -c python:sift.gunicorn_conf APP`, with Sift's own settings: authentication by
-key, breakers, the ledger (with a cap it never meets), and a log that goes to a file.
+key, breakers, the ledger (with a cap that is never reached), and a log that goes to a file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _numbers = count(secrets.randbelow(10**6) * 1000)
 
 
 class Stage:
-    """Hold what runs. Leaving the `with` block ends all of it."""
+    """The processes of a run, all ended when the `with` block ends."""
 
     def __enter__(self) -> Stage:
         self._stack = ExitStack()
@@ -57,31 +57,31 @@ class Stage:
 
     @cached_property
     def reference(self) -> Process:
-        """R."""
+        """R, the reference."""
         return self.service("reference", "tests.bench.reference:app")
 
     @cached_property
     def floor(self) -> Process:
-        """F, with the very bytes of Sift's cached answer."""
+        """F, the floor, with the bytes of Sift's cached answer."""
         body = self.folder / "floor-body"
         self.ask(self.sift, CACHED)
         body.write_bytes(self.ask(self.sift, CACHED))
         return self.service("floor", "tests.bench.floor:app", FLOOR_BODY=str(body))
 
     def service(self, name: str, app: str, **settings: str) -> Process:
-        """Start a web application; it runs until the stage ends."""
+        """Start a web application, which runs until the stage ends."""
         process = self._started(self.prepared(name, app, **settings))
         self.answer_once(process)
         return process
 
     def prepared(self, name: str, app: str, **settings: str) -> Process:
-        """Describe a web application's process without starting it."""
+        """Return the process of a web application, not yet started."""
         port = free_port()
         command = [sys.executable, "-m", "gunicorn", "-c", "python:sift.gunicorn_conf", "-b", f"127.0.0.1:{port}", app]
         return Process(name, command, self.environ(name) | settings, self.folder / f"{name}.log", port)
 
     def environ(self, name: str) -> dict[str, str]:
-        """Give the settings of a service."""
+        """Return the settings of a service."""
         base = f"http://127.0.0.1:{self.vendors.port}"
         return {
             "PATH": os.environ["PATH"],
@@ -98,11 +98,11 @@ class Stage:
         }
 
     def answer_once(self, process: Process) -> None:
-        """Wait for a first good answer."""
+        """Wait for a first correct answer."""
         self.ask(process, {"query": "warm up"})
 
     def ask(self, process: Process, body: dict[str, Any]) -> bytes:
-        """Search once; any status but 200 raises."""
+        """Search once; raise on any status but 200."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
         url = f"http://127.0.0.1:{process.port}{PATH}"
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)
@@ -111,39 +111,39 @@ class Stage:
             return answer
 
     def latency(self, searxng: float = 0, brave: float = 0, tavily: float = 0) -> None:
-        """Set how many milliseconds each vendor takes."""
+        """Set the latency of each vendor, in milliseconds."""
         self._vendors_say(f"set?searxng={searxng}&brave={brave}&tavily={tavily}")
 
     def vendor_calls(self) -> int:
-        """Count the vendor calls so far."""
+        """Return the number of vendor calls so far."""
         calls: int = self._vendors_say("calls")["calls"]
         return calls
 
     def cached(self, process: Process) -> Target:
-        """Ask for the same answer again and again; Sift must say that it comes from the cache."""
+        """Return a target that asks for the same answer repeatedly; Sift must report it as cached."""
         self.ask(process, CACHED)  # the first answer is not from the cache yet
         request = always(post(PATH, CACHED, self.token))
         return Target(process.name, process.port, request, b'"cached": true', process.pid)
 
     def respelled(self, process: Process) -> Target:
-        """Ask for the same answer in bytes that were never sent before: blanks, one pattern a request."""
+        """Return a target that asks for the same answer, each time with different blanks behind the body."""
         spellings = (f"{number:032b}".translate({48: " ", 49: "\n"}) for number in count())
         requests = (post(PATH, CACHED, self.token, blanks=each) for each in spellings)
         return self.cached(process)._replace(name="respelled", requests=requests)
 
     def uncached(self, process: Process, *, queries: int = 1) -> Target:
-        """Ask something new each time; the answer must be whole, from all three sources."""
+        """Return a target that asks something new each time; all three sources must answer."""
         requests = (post(PATH, unique_query(queries), self.token) for _ in count())
         expect = b'"cached":false' if process.name == "reference" else _WHOLE
         return Target(f"{process.name} {queries}", process.port, requests, expect, process.pid)
 
     def direct(self) -> Target:
-        """Ask the slowest vendor, Tavily, without anything in between."""
+        """Return a target that asks the slowest vendor, Tavily, directly."""
         requests = (post("/tavily/search", unique_query()) for _ in count())
         return Target("direct", self.vendors.port, requests)
 
     def health(self, process: Process) -> Target:
-        """Ask whether a service is well."""
+        """Return a target that asks for a service's health."""
         return Target("health", process.port, always(get("/healthz")))
 
     def _started(self, process: Process) -> Process:
@@ -166,7 +166,7 @@ class Stage:
 
 
 def unique_query(queries: int = 1) -> dict[str, object]:
-    """Make a body that was never sent before."""
+    """Return a body that was never sent before."""
     texts = [f"bench question number {next(_numbers)}" for _ in range(queries)]
     return {"query": texts[0]} if queries == 1 else {"queries": texts}
 

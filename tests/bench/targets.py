@@ -7,9 +7,9 @@ from typing import Literal, NamedTuple
 
 
 class Target(NamedTuple):
-    """Hold what one row must reach. stage: what the first stage asked for, where that was less.
+    """What a row must reach.
 
-    goal: None where the row is only told.
+    goal: None when the row is only reported. stage: the lesser goal of the first stage, where there was one.
     """
 
     name: str
@@ -22,9 +22,9 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class Finding:
-    """Hold one measured number: its row, the spread over rounds, and what else is worth saying.
+    """A measured number: its row, the spread over rounds, and a note.
 
-    failed: why there is no number, or that an output differed. absent: what is not installed, which fails nothing.
+    failed: why there is no number, or that outputs differ. absent: what is not installed, which is no failure.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Finding:
 TARGETS = (
     Target("cached-1", "cached hit against F, 1 connection", ">=", 0.95, 0.75),
     Target("cached-16", "cached hit against F, 16 connections", ">=", 0.95, 0.75),
-    Target("respelled", "the same, each body in a spelling of its own", ">=", None),
+    Target("respelled", "the same, each body with different blanks", ">=", None),
     Target("cpu", "CPU of an uncached 3-source query against R", "<=", 0.6),
     Target("throughput", "uncached throughput against R, 16 connections", ">=", 1.6),
     Target("added-p50", "added p50 over the slowest vendor, 60/s open loop", "<=", 4, 7, "ms"),
@@ -55,7 +55,7 @@ TARGETS = (
     Target("domains", "20+20 domains, part of an uncached request's CPU", "<=", 5, None, "%"),
     Target("filter", "host filter, 20 domains against 1", "<=", 2),
     Target("idle", "memory when idle, 1 worker and its master", "<=", 42, 45, "MiB"),
-    Target("thread", "memory a thread", "<=", 0.12, None, "MiB"),
+    Target("thread", "memory per thread", "<=", 0.12, None, "MiB"),
     Target("entry", "cache entry over its body", "<=", 1024, None, "B"),
     Target("start", "start to first answer", "<=", 0.5, 0.6, "s"),
     Target("expiry", "stall when 100,000 entries expire", "<=", 5, None, "ms"),
@@ -64,7 +64,7 @@ BY_NAME = {target.name: target for target in TARGETS}
 
 
 def mark(target: Target, finding: Finding) -> str:
-    """Say whether a number is good enough."""
+    """Return the mark of a finding: whether it reaches its target."""
     if finding.failed:
         return "FAILED"
     if target.goal is None or finding.absent:

@@ -1,9 +1,9 @@
 """The loopback vendors, one asyncio process: `python -m tests.bench.vendors PORT`.
 
-Cheap, about 20 µs a call: bodies are encoded once, before the port opens. The path says which vendor is meant:
-/searxng/search, /brave/res/v1/llm/context, /tavily/search, and the query's last word which of the bodies comes back,
-so that all vendors answer a query out of one world of documents.
-/bench/set?brave=100 sets a vendor's latency in milliseconds, /bench/calls gives the number of calls so far.
+They are cheap: bodies are encoded once, before the port opens. The path selects the vendor (/searxng/search,
+/brave/res/v1/llm/context, /tavily/search) and the last word of the query selects the body, so that all vendors answer
+a query from the same set of documents. /bench/set?brave=100 sets a vendor's latency in milliseconds, and /bench/calls
+returns the number of calls so far.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from zlib import crc32
 from tests.bench.bodies import VENDORS, vendor_body
 
 VARIANTS = 512
-"""Different answers of each vendor; their 36,000 URLs are more than a memo of URLs can hold, as on the web."""
+"""Different answers of each vendor; as on the web, they have more URLs than a memo can hold."""
 
 
 class State:
-    """Hold the answers, ready to send, each vendor's latency in seconds, and the calls so far."""
+    """The encoded answers, the latency of each vendor in seconds, and the calls so far."""
 
     def __init__(self) -> None:
         self.answers = {
@@ -32,7 +32,7 @@ class State:
         self.calls = 0
 
     def control(self, path: bytes, query: bytes) -> bytes:
-        """Answer the bench itself."""
+        """Return the answer to a command of the benchmark."""
         if path == b"/bench/set":
             for vendor, milliseconds in parse_qsl(query.decode()):
                 self.latency[vendor] = float(milliseconds) / 1000
@@ -52,19 +52,19 @@ def _last_word(query: bytes, body: bytes) -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """Answer one client's requests, one after another."""
+    """A connection that answers its client's requests, one after another."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self._pending = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport."""
+        """Store the transport."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Collect one whole request; clients here never send the next one before their answer."""
+        """Receive part of a request; clients here send the next one only after the answer."""
         self._pending += data
         head, end, body = self._pending.partition(b"\r\n\r\n")
         if not end:
@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
 
 
 async def serve(port: int) -> None:
-    """Serve until the process is ended."""
+    """Serve until the process ends."""
     state = State()
     gc.freeze()
     gc.disable()

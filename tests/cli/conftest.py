@@ -1,4 +1,4 @@
-"""A stand-in for the service on loopback, and the installed `sift` command in a process of its own."""
+"""A fake service on loopback, and the installed `sift` command in a process of its own."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from sift.cli import main
+from tests.cli.terminal import Open, Terminal
 
 SIFT = str(Path(sys.executable).with_name("sift"))
 ENVELOPE: dict[str, Any] = {
@@ -48,7 +49,7 @@ ENVELOPE: dict[str, Any] = {
 
 @dataclass
 class Service:
-    """Answer every POST with what the test set, and keep what was asked."""
+    """Answer every POST as the test says, and record the requests."""
 
     status: int = 200
     content: bytes = b""
@@ -89,12 +90,17 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Do nothing: the command was interrupted while it waited."""
+
+
 @pytest.fixture
 def service() -> Iterator[Service]:
     stub = Service()
     stub.answers(ENVELOPE)
     stub.may_answer.set()
-    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(stub)) as server:
+    with _Server(("127.0.0.1", 0), _handler(stub)) as server:
         stub.url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -106,7 +112,7 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture
 def environ(service: Service, tmp_path: Path) -> dict[str, str]:
-    """Give the whole environment of the command: nothing of the developer's reaches it."""
+    """Return the command's whole environment: nothing of the developer's reaches it."""
     return {
         "PATH": f"{Path(SIFT).parent}:{os.environ['PATH']}",
         "HOME": str(tmp_path),
@@ -122,7 +128,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def run(environ: dict[str, str]) -> Run:
-    """Run `sift` as a user does, with changes to the environment as keywords; no run may show a traceback."""
+    """Run `sift` as a user does; keywords change the environment. No run may show a traceback."""
 
     def command(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
@@ -135,8 +141,22 @@ def run(environ: dict[str, str]) -> Run:
 
 
 @pytest.fixture
+def open_terminal(environ: dict[str, str]) -> Iterator[Open]:
+    """Return a function that starts `sift`, or another program, on a pseudo-terminal."""
+    opened: list[Terminal] = []
+
+    def start(*arguments: str, program: str = "sift", columns: int = 80, rows: int = 40, **changes: str) -> Terminal:
+        opened.append(Terminal((program, *arguments), environ | {"TERM": "xterm-256color"} | changes, columns, rows))
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.kill()
+
+
+@pytest.fixture
 def call(environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Do as `run` does, in this process: for tables of cases, since starting Python takes longer than the case."""
+    """Like `run`, but in this process: starting Python for each row of a table would take longer than the row."""
 
     def command(*arguments: str, **changes: str) -> subprocess.CompletedProcess[str]:
         monkeypatch.setattr(sys, "argv", ["sift", *arguments])

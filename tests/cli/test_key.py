@@ -23,7 +23,7 @@ def path(environ: dict[str, str]) -> Path:
 
 
 def test_life_of_a_key(run: Any, path: Path) -> None:
-    """contract: Callers: new prints the token alone and once, list shows no secret, revoke closes the door."""
+    """contract: Callers: `new` prints the token alone and once, `list` shows no secret, `revoke` disables the key."""
     made = run("key", "new", "--name", "bot ü", "--class", "restricted", "--expires", "90d")
     token = made.stdout.strip()
     assert made.returncode == 0
@@ -42,7 +42,29 @@ def test_life_of_a_key(run: Any, path: Path) -> None:
 
     assert run("key", "revoke", key_id).returncode == 0
     assert run("key", "list").stdout.split()[2] == "disabled"
-    assert run("search", "x", SIFT_TOKEN=token).returncode == 0  # the stand-in service takes any
+    assert run("search", "x", SIFT_TOKEN=token).returncode == 0  # the fake service accepts any
+
+
+def test_name_of_one_key_revokes_it(call: Any, path: Path) -> None:
+    """contract: Command line: a name stands for its key while only one usable key has it."""
+    tokens = [call("key", "new", "--name", "bot", "--class", "fleet").stdout.strip() for _ in range(2)]
+    ids = [token.split("_")[1] for token in tokens]
+    refused = call("key", "revoke", "bot")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert all(key_id in refused.stderr for key_id in ids)
+    assert call("key", "revoke", ids[0]).returncode == 0
+    for _ in range(2):  # the second time, no key with this name is usable, and both have it
+        done = call("key", "revoke", "bot")
+    assert (done.returncode, all(key_id in done.stderr for key_id in ids)) == (2, True)
+    assert [row.split()[2] for row in call("key", "list").stdout.splitlines()] == ["disabled", "disabled"]
+
+
+def test_id_of_a_key_comes_before_a_name_that_looks_like_it(call: Any) -> None:
+    """contract: Command line: naming one key as the id of another does not redirect a revocation."""
+    first = call("key", "new", "--name", "one", "--class", "fleet").stdout.split("_")[1]
+    call("key", "new", "--name", first, "--class", "fleet")
+    assert call("key", "revoke", first).returncode == 0
+    assert [row.split()[2] for row in call("key", "list").stdout.splitlines()] == ["disabled", "active"]
 
 
 def test_place_of_the_file_follows_the_settings(call: Any, path: Path, tmp_path: Path) -> None:
@@ -62,16 +84,11 @@ REFUSED = {
     "class": (("new", "--name", "n", "--class", "Fleet"), "--class"),
     "no class": (("new", "--name", "n"), "--class"),
     "empty name": (("new", "--name", " ", "--class", "fleet"), "--name"),
-    "long name": (("new", "--name", "n" * 65, "--class", "fleet"), "--name"),
     "control in name": (("new", "--name", "a\nb", "--class", "fleet"), "--name"),
-    "bidi in name": (("new", "--name", "a\u202eb", "--class", "fleet"), "--name"),
     "surrogate in name": (("new", "--name", "a\udcffb", "--class", "fleet"), "--name"),
-    **{
-        f"expires {span!r}": (("new", "--name", "n", "--class", "fleet", "--expires", span), "--expires")
-        for span in ("", "90", "d", "0d", "-1d", "+1d", "1.5d", "90D", "90 d", "1m", "99999d", "٣d", "2027-01-01")
-    },
+    "expires": (("new", "--name", "n", "--class", "fleet", "--expires", "90"), "--expires"),
+    "expires empty": (("new", "--name", "n", "--class", "fleet", "--expires", ""), "--expires"),
     "unknown id": (("revoke", "zzzzzzzz"), "ID"),
-    "empty id": (("revoke", ""), "ID"),
     "unknown command": (("delete", "x"), "delete"),
 }
 
@@ -107,14 +124,14 @@ def test_broken_file_is_refused_and_untouched(call: Any, path: Path, command: tu
 
 
 def test_unwritable_place_is_one_line(call: Any, tmp_path: Path) -> None:
-    """contract: Command line: what the system refuses is 1, in one line."""
+    """contract: Command line: an error of the operating system is exit code 1 and one line."""
     (tmp_path / "file").write_text("")
     done = call("key", "new", "--name", "n", "--class", "fleet", SIFT_KEYS_FILE=str(tmp_path / "file" / "keys.json"))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
 
 
 def test_list_of_nothing_says_how_to_begin(call: Any) -> None:
-    """contract: Command line: no keys yet is no error."""
+    """contract: Command line: an empty list is not an error."""
     done = call("key", "list")
     assert (done.returncode, done.stdout) == (0, "")
     assert "sift key new" in done.stderr
@@ -130,7 +147,7 @@ def test_commands_at_once_lose_no_key(environ: dict[str, str], path: Path) -> No
 
 
 def test_command_that_a_refused_start_names_makes_a_key(call: Any, path: Path) -> None:
-    """What the operator is told to type works as it stands, but for the two placeholders."""
+    """The command that an operator is told to type works as printed, its two placeholders filled in."""
     name, *arguments = shlex.split(MAKE_A_KEY.replace("CLASS", "fleet"))
     done = call(*arguments)
     assert (name, done.returncode) == ("sift", 0)

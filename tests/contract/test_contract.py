@@ -13,7 +13,7 @@ from tests.contract.__main__ import main
 def test_every_check_of_make_contract_holds(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """contract: Callers, Search answer, Firecrawl door: envelopes, errors and statuses, seen from outside."""
+    """contract: Callers, Search answer, Firecrawl door: envelopes, errors and statuses hold from outside."""
     monkeypatch.delenv("SIFT_URL", raising=False)
     assert main() == 0
     lines = capsys.readouterr().out.splitlines()

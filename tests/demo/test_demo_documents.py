@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import math
 from pathlib import Path
-from urllib.parse import urlsplit
+from types import ModuleType
 
-import pytest
-
-from sift.demo.documents import PAGES, PASSAGE_SIZE, distribution_passages, passages, topic_passages
+from sift.demo.documents import PAGES, PASSAGE_SIZE, module_passages, passages, topic_passages
 
 DOCS = "https://docs.python.org/3/"
 COMPOUND = 'Compound statements\n*******************\n\nIntro.\n\n\nThe *x* "with" statement\n======\n\nBody.\n'
 WITH = 'The *x* "with" statement\n******\n\nBody.\n'
 
 
-def distribution(folder: Path, metadata: str, file: str = "METADATA") -> importlib.metadata.Distribution:
-    folder.mkdir(exist_ok=True)
-    (folder / file).write_text(metadata, encoding="utf-8")
-    return importlib.metadata.PathDistribution(folder)
+def pages(library: Path, *loaded: ModuleType) -> dict[str, tuple[str, str]]:
+    """Return title and text of each page that is described in a directory of sources and by imported modules."""
+    found = module_passages(library, {module.__name__: module for module in loaded})
+    return {passage.url.removeprefix(f"{DOCS}library/"): (passage.title, passage.text) for passage in found}
 
 
-def test_passages_of_this_machine_are_short_titled_and_addressed() -> None:
-    """contract: Demo: real text, with docs.python.org addresses and project URLs."""
+def write(library: Path, **sources: str) -> None:
+    for name, text in sources.items():
+        path = library / f"{name.replace('__in__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_passages_of_this_machine_are_short_titled_and_on_docs_python_org() -> None:
+    """contract: Demo: the language's own documentation, at its real addresses, and nothing else."""
     found = list(passages())
     assert all(passage.title and 0 < len(passage.text) <= PASSAGE_SIZE for passage in found)
     urls = {passage.url for passage in found}
-    assert all(urlsplit(url).scheme in ("http", "https") and urlsplit(url).hostname for url in urls)
+    assert all(url.startswith(DOCS) for url in urls)
     assert {
         f"{DOCS}reference/compound_stmts.html#with",
         f"{DOCS}reference/datamodel.html#context-managers",
         f"{DOCS}library/stdtypes.html#string-methods",
+        *(f"{DOCS}library/{name}.html" for name in ("asyncio", "pathlib", "urllib.parse", "math", "functions")),
     } <= urls
-    assert any(passage.title.startswith("requests: ") for passage in found)
 
 
 def test_every_topic_label_stands_on_one_page() -> None:
@@ -63,66 +68,74 @@ def test_unknown_topic_leads_to_the_search_page() -> None:
     assert [passage.url for passage in found] == [f"{DOCS}search.html?q=new+thing"]
 
 
-@pytest.mark.parametrize(
-    ("fields", "url"),
-    [
-        ("Home-page: https://h.example/\nProject-URL: Documentation, https://d.example/", "https://h.example/"),
-        ("Project-URL: Source, https://src.example/\nProject-URL: Homepage, https://h.example", "https://h.example"),
-        ("Home-page: UNKNOWN\nProject-URL: Source Code, https://src.example/x", "https://src.example/x"),
-    ],
-)
-def test_distribution_url_is_the_projects_own(tmp_path: Path, fields: str, url: str) -> None:
-    """contract: Demo: distributions carry their project URLs."""
-    metadata = f"Metadata-Version: 2.1\nName: thing\nSummary: Does it.\n{fields}\n\nLong text."
-    found = list(distribution_passages([distribution(tmp_path / "thing.dist-info", metadata)]))
-    assert {(passage.url, passage.title) for passage in found} == {(url, "thing: Does it.")}
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        "Project-URL: Funding, https://money.example/",
-        "Home-page: ftp://files.example/",
-        "Home-page: https://[broken",
-        "",
-    ],
-)
-def test_distribution_without_project_url_is_left_out(tmp_path: Path, fields: str) -> None:
-    """contract: Demo: a hit needs an address, and none is made up."""
-    metadata = f"Metadata-Version: 2.1\nName: thing\nSummary: Does it.\n{fields}\n\nLong text."
-    assert list(distribution_passages([distribution(tmp_path / "thing.dist-info", metadata)])) == []
-
-
-def test_description_loses_its_badges_and_keeps_its_text(tmp_path: Path) -> None:
-    """contract: Demo: passages are readable."""
-    body = "Thing\n=====\n\n.. image:: x.png\n   :target: y\n\n[![b](c)](d)\n\nReal text.\n\n```\ncode()\n```\n"
-    found = list(
-        distribution_passages(
-            [distribution(tmp_path / "t.dist-info", f"Name: t\nHome-page: https://t.example/\n\n{body}")]
+def test_module_is_described_by_its_docstrings_under_its_own_page(tmp_path: Path) -> None:
+    """contract: Demo: the module's own words, and those of its public classes and functions."""
+    source = [
+        '# A comment.\n\n"""Heap queues.\n\nMore of them."""',
+        'def push(heap, *, key=(1, (2))) -> None:\n    """Push it."""',
+        "class Heap:\n    '''A heap.'''\n    def method(self):\n        '''Not this.'''",
+        'def _private():\n    """Not that."""',
+        'def bare():\n    return 1\n\ndef other():\n    r"""Another."""\n',
+    ]
+    write(tmp_path, heapq="\n".join(source))
+    assert pages(tmp_path) == {
+        "heapq.html": (
+            "heapq: Heap queues - Python documentation",
+            "Heap queues.\n\nMore of them.\n\nheapq.push: Push it.\n\nheapq.Heap: A heap.\n\nheapq.other: Another.",
         )
+    }
+
+
+def test_package_is_one_page_and_its_modules_with_pages_are_their_own(tmp_path: Path) -> None:
+    """contract: Demo: `asyncio.tasks` has no page of its own, `urllib.parse` has one."""
+    write(
+        tmp_path,
+        asyncio__in____init__='"""Asyncio."""\n',
+        asyncio__in__aa='"""First."""\ndef gather():\n    """Run."""\n',
     )
-    text = "\n".join(passage.text for passage in found)
-    assert "Real text." in text
-    assert "code()" in text
-    assert not any(mark in text for mark in ("===", ".. image", ":target:", "[![", "```"))
+    write(
+        tmp_path,
+        urllib__in____init__="",
+        urllib__in__parse='"""Parse URLs."""\n',
+        urllib__in__test__in__x='"""No."""\n',
+    )
+    found = pages(tmp_path)
+    assert found["asyncio.html"] == (
+        "asyncio: Asyncio - Python documentation",
+        "Asyncio.\n\nFirst.\n\nasyncio.gather: Run.",
+    )
+    assert found["urllib.parse.html"][1] == "Parse URLs."
+    assert "urllib.html" not in found
 
 
-def test_old_metadata_with_description_as_a_field_is_read(tmp_path: Path) -> None:
-    """contract: Demo: the descriptions of installed distributions, egg-info ones too."""
-    fields = "Name: old\nHome-page: https://o.example/\nSummary: S\nDescription: First line"
-    metadata = f"{fields}\n        \n        Second line\nPlatform: any\n"
-    found = list(distribution_passages([distribution(tmp_path / "old.egg-info", metadata, "PKG-INFO")]))
-    assert "Second line" in found[0].text
-    assert "Platform" not in found[0].text
+def test_module_without_a_page_is_left_out_or_on_the_page_of_another(tmp_path: Path) -> None:
+    """contract: Demo: no address is made up."""
+    write(
+        tmp_path,
+        this='"""Zen."""\n',
+        _weakrefset='"""Private."""\n',
+        notstdlib='"""Other."""\n',
+        cProfile='"""Profile."""\n',
+    )
+    assert pages(tmp_path) == {"profile.html": ("cProfile: Profile - Python documentation", "Profile.")}
 
 
-def test_broken_distributions_are_skipped_and_repeats_kept_once(tmp_path: Path) -> None:
-    """contract: Demo: one broken installation hides no other."""
-    bad = tmp_path / "bad.dist-info"
-    bad.mkdir()
-    (bad / "METADATA").write_bytes(b"Name: bad\xff\n\n")
-    empty = tmp_path / "empty.dist-info"
-    empty.mkdir()
-    good = distribution(tmp_path / "good.dist-info", "Name: good\nHome-page: https://g.example/\n\nText")
-    broken = [importlib.metadata.PathDistribution(folder) for folder in (bad, empty)]
-    assert [passage.title for passage in distribution_passages([*broken, good, good])] == ["good"]
+def test_module_in_c_is_described_when_it_is_loaded(tmp_path: Path) -> None:
+    """contract: Demo: what has no source is read from the module, and nothing is imported for it."""
+    loaded = ModuleType("math", "Mathematics.")
+    vars(loaded).update(sin=math.sin, pi=math.pi, _hidden=math.cos)
+    (title, text), *none = pages(tmp_path, loaded).values()
+    assert none == []
+    assert title == "math: Mathematics - Python documentation"
+    assert text.startswith("Mathematics.\n\nmath.sin: Return the sine")
+    assert "cosine" not in text
+    assert "math.pi" not in text
+
+
+def test_page_without_a_synopsis_is_titled_by_its_name(tmp_path: Path) -> None:
+    """contract: Demo: neither a member's docstring nor a paragraph becomes a title."""
+    write(tmp_path, enum='class Flag:\n    """A flag."""\n', glob=f'"""{"Long " * 30}."""\n')
+    assert {name: title for name, (title, _) in pages(tmp_path).items()} == {
+        "enum.html": "enum - Python documentation",
+        "glob.html": "glob - Python documentation",
+    }

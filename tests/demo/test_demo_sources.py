@@ -13,9 +13,9 @@ import sift.demo
 from sift.app import build_services
 from sift.config import Config
 from sift.demo.standin import StandIn
-from sift.search.model import Filter
+from sift.search.model import Answer, Filter, SearchRequest
 from sift.sources import DECLARED, VENDORS
-from tests.vendors import STAND_INS
+from tests.vendors import STAND_INS, for_all
 
 if TYPE_CHECKING:
     from conftest import Client
@@ -71,13 +71,26 @@ def demo_sources(tmp_path: Path) -> tuple[str, ...]:
     environ = {"SIFT_DEMO": "on", "SIFT_AUTH": "off", "SIFT_STATE_DIR": str(tmp_path)}
     services = build_services(Config.from_env(environ, DECLARED))
     assert services.demo
-    assert set(services.credits()) <= {*services.engine.names}
+    assert services.credits() == {}
     return tuple(services.engine.names)
 
 
 def test_demo_is_on_its_sources_are_the_vendors_with_a_stand_in(tmp_path: Path) -> None:
     """In the order of answers, whatever is set."""
     assert demo_sources(tmp_path) == tuple(VENDORS[vendor].settings.name for vendor in STAND_INS)
+
+
+def test_demo_is_searched_often_no_cap_stops_it(tmp_path: Path) -> None:
+    """contract: Demo: no credit is counted, and nothing is written."""
+    environ = {"SIFT_DEMO": "on", "SIFT_AUTH": "off", "SIFT_STATE_DIR": str(tmp_path / "state")} | for_all(
+        "DAILY_CAP", "0"
+    )
+    services = build_services(Config.from_env(environ, DECLARED))
+    found = services.engine.search(SearchRequest(("context manager",)), "fleet")
+    assert isinstance(found, Answer)
+    assert found.result.warnings == ()
+    assert found.result.sources_ok == tuple(services.engine.names)
+    assert not (tmp_path / "state").exists()
 
 
 def test_vendor_has_no_stand_in_it_is_no_demo_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from conftest import Client
 
 
+# From Python 3.12 a fork beside a thread, here the demo server's, is warned of; that fork is what is tried.
+FORK_BESIDE_THREADS = "warnings.filterwarnings('ignore', '.* is multi-threaded', DeprecationWarning)"
+
+
 def run(script: str) -> list[str]:
     """Run a script in a fresh interpreter and return its lines; whatever it says on stderr fails the test."""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
@@ -69,8 +73,8 @@ def test_address_is_loopback_and_bound_to_nothing_else(demo: Client) -> None:
 def test_forked_child_starts_its_own_server(before_fork: str) -> None:
     """contract: Demo: inside each worker; a fork after the start shares neither port nor lock with its parent."""
     script = f"""
-import os, sys, warnings, urllib.request, sift.demo
-warnings.simplefilter("ignore")  # 3.12 warns of a fork beside threads, which is what is tried here
+import os, warnings, urllib.request, sift.demo
+{FORK_BESIDE_THREADS}
 parent = sift.demo.start('searxng')
 {before_fork}
 child = os.fork()
@@ -89,8 +93,9 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_forked_child_does_not_hold_its_parents_port() -> None:
     """contract: Demo: a worker that outlives another keeps no deaf socket listening."""
-    script = """
-import os, socket, urllib.parse, sift.demo
+    script = f"""
+import os, socket, urllib.parse, warnings, sift.demo
+{FORK_BESIDE_THREADS}
 answer, tell = os.pipe()
 hold, release = os.pipe()
 worker = os.fork()

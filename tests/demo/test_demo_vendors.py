@@ -1,12 +1,19 @@
-"""The three wire shapes, and which filters each vendor honours."""
+"""The three wire formats, and which filters each vendor honours."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+
+from sift.demo import searxng, tavily
+from sift.demo.documents import Passage
+from sift.demo.index import Index
+from sift.demo.standin import Request
 
 if TYPE_CHECKING:
     from conftest import Client
@@ -29,20 +36,27 @@ def test_searxng_answers_in_its_shape(demo: Client) -> None:
         assert len(row["parsed_url"]) == 6
 
 
+@pytest.fixture(scope="module")
+def index() -> Iterator[Index]:
+    """Return an index of pages on several hosts, all with the same words."""
+    hosts = ("a.example", "www.b.example", "c.example")
+    with closing(Index(Passage(f"https://{host}/", "Title", f"Same words. {host}") for host in hosts)) as made:
+        yield made
+
+
 @pytest.mark.parametrize(
     ("q", "hosts"),
     [
-        ("site:docs.python.org http", {"docs.python.org"}),
-        ("(site:requests.readthedocs.io OR site:gunicorn.org) http", {"requests.readthedocs.io", "gunicorn.org"}),
-        ("site:readthedocs.io OR site:gunicorn.org http requests", {"readthedocs.io", "gunicorn.org"}),
-        ("http site:nowhere.example", set()),
+        ("site:a.example same words", ["a.example"]),
+        ("(site:a.example OR site:b.example) same words", ["a.example", "www.b.example"]),
+        ("site:a.example OR site:c.example same words", ["a.example", "c.example"]),
+        ("same words site:nowhere.example", []),
     ],
 )
-def test_searxng_honours_site(demo: Client, q: str, hosts: set[str]) -> None:
+def test_searxng_honours_site(index: Index, q: str, hosts: list[str]) -> None:
     """contract: Demo: `site:` in the query text restricts, one or several joined with OR."""
-    found = [row["parsed_url"][1] for row in demo.searxng(q)[1]["results"]]
-    assert bool(found) is bool(hosts)
-    assert all(any(host == site or host.endswith(f".{site}") for site in hosts) for host in found)
+    answered: Any = searxng.answer(index, Request({}, {"q": q, "format": "json"}, b""))[1]
+    assert sorted(row["parsed_url"][1] for row in answered["results"]) == hosts
 
 
 def test_searxng_takes_quotes_as_a_phrase(demo: Client) -> None:
@@ -109,8 +123,7 @@ def test_brave_honours_no_filter(demo: Client) -> None:
     plain = demo.brave("manager context")[1]
     assert demo.brave('"manager context"')[1] == plain
     assert demo.brave("manager context", freshness="pd", goggles="$discard")[1] == plain
-    hosts = {source["hostname"] for source in demo.brave("manager site:docs.python.org")[1]["sources"].values()}
-    assert hosts > {"docs.python.org"}
+    assert demo.brave("manager site:nowhere.example")[1]["sources"]
 
 
 @pytest.mark.parametrize(
@@ -149,22 +162,21 @@ def test_tavily_max_results_cuts_the_list(demo: Client) -> None:
     assert len(demo.tavily("python", max_results=None)[1]["results"]) == 10
 
 
-def test_tavily_domain_lists_restrict_prefer_and_exclude(demo: Client) -> None:
+def test_tavily_domain_lists_restrict_prefer_and_exclude(index: Index) -> None:
     """contract: Demo: Tavily honours its domain filters, subdomains included."""
 
     def hosts(**fields: object) -> list[str]:
-        rows = demo.tavily("http requests", max_results=20, **fields)[1]["results"]
-        return [urlsplit(row["url"]).netloc for row in rows]
+        body = json.dumps({"query": "same words"} | fields).encode()
+        answered: Any = tavily.answer(index, Request({"authorization": "Bearer k"}, {}, body))[1]
+        return [urlsplit(row["url"]).netloc for row in answered["results"]]
 
     every = hosts()
-    last = next(host for host in reversed(every) if host != every[0])
-    assert set(hosts(include_domains=[last, "gov"], include_domains_mode="restrict")) == {last}
-    assert set(hosts(include_domains=[f"*.{last.partition('.')[2]}"])) >= {last}
-    preferred = hosts(include_domains=[last], include_domains_mode="prefer")
-    assert preferred[0] == last
-    assert every[0] in preferred
-    assert last not in hosts(exclude_domains=[last])
-    assert every[0] in hosts(exclude_domains=[last])
+    last = every[-1]
+    assert len(every) == 3
+    assert hosts(include_domains=["b.example", "gov"], include_domains_mode="restrict") == ["www.b.example"]
+    assert hosts(include_domains=["*.b.example"]) == ["www.b.example"]
+    assert hosts(include_domains=[last], include_domains_mode="prefer") == [last, *every[:-1]]
+    assert hosts(exclude_domains=[last]) == every[:-1]
 
 
 def test_tavily_exact_match_needs_the_phrase(demo: Client) -> None:
@@ -201,12 +213,9 @@ def test_tavily_without_key_is_401(demo: Client, headers: dict[str, str]) -> Non
     "fields",
     [
         {"query": ""},
-        {"query": "  "},
         {"query": "a" * 401},
         {"max_results": 21},
-        {"max_results": -1},
         {"topic": "sports"},
-        {"topic": ""},
         {"time_range": "hour"},
         {"time_range": "day", "start_date": "2026-01-01"},
         {"start_date": "2026-02-30"},
@@ -229,9 +238,7 @@ def test_tavily_refuses_bad_values_with_400(demo: Client, fields: dict[str, obje
     ("body", "place"),
     [
         (b"", ["body"]),
-        (b"{", ["body"]),
         (b"[]", ["body"]),
-        (b"\xff", ["body"]),
         (b"[" * 100_000, ["body"]),
         (b"{}", ["body", "query"]),
         (b'{"query": 1}', ["body", "query"]),

@@ -1,4 +1,4 @@
-"""Requests that callers should not send, and what every answer to them must be like."""
+"""Requests that callers should not send, and the checks that every answer to them must pass."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CONTENT_TYPES = [
     *("multipart/form-data; boundary=x", "multipart/form-data", "application/json; charset=\xff", ";;;", "a" * 2000),
 ]
 
-# Every plane of Unicode, halves of surrogate pairs, NUL and other controls.
+# All planes of Unicode, lone surrogates, NUL and other control characters.
 texts = st.text(st.characters(), max_size=40) | st.sampled_from(
     [
         "",
@@ -68,7 +68,7 @@ names = st.sampled_from(FIELDS) | texts
 
 
 def encode(pairs: list[tuple[str, Any]], *, ascii_only: bool) -> bytes:
-    """Write an object whose names may repeat; NaN, infinities and halves of surrogate pairs go in as they are."""
+    """Encode an object with possibly repeated names; NaN, infinities and lone surrogates are kept."""
     fields = (
         f"{json.dumps(name, ensure_ascii=ascii_only)}: {json.dumps(value, ensure_ascii=ascii_only)}"
         for name, value in pairs
@@ -76,7 +76,7 @@ def encode(pairs: list[tuple[str, Any]], *, ascii_only: bool) -> bytes:
     return ("{" + ", ".join(fields) + "}").encode("utf-8", "surrogatepass")
 
 
-# One wrong value in an otherwise good request, or any object at all.
+# One wrong value in an otherwise valid request, or an arbitrary object.
 objects = st.builds(
     encode,
     st.builds(lambda name, value: [*(VALID | {name: value}).items()], names, values)
@@ -124,7 +124,7 @@ bodies = objects | documents | encodings | cuts | spliced | st.binary(max_size=2
 
 
 def check(path: str, answer: Reply) -> None:
-    """Hold an answer to the contract: no 500, always our JSON in the version's form, no traceback."""
+    """Assert what holds for every answer: status 200, 400 or 413, and JSON in the version's format."""
     assert answer.status in (200, 400, 413), answer
     assert answer.headers["content-type"] == "application/json"
     parsed = answer.json()
@@ -140,7 +140,7 @@ def check(path: str, answer: Reply) -> None:
 
 
 def exchange(service: Service, data: bytes, *, half_close: bool = False, within: float = 20) -> bytes:
-    """Send bytes on a connection of their own, then nothing more; give all that comes back."""
+    """Send bytes on a new connection, then nothing more; return everything that comes back."""
     with socket.create_connection(("127.0.0.1", service.port), timeout=within) as connection:
         connection.sendall(data)
         if half_close:
@@ -152,13 +152,13 @@ def exchange(service: Service, data: bytes, *, half_close: bool = False, within:
 
 
 def head(path: str, *headers: str, method: str = "POST") -> bytes:
-    """Build a request head that closes its connection."""
+    """Return a request head that asks for the connection to be closed."""
     lines = [f"{method} {path} HTTP/1.1", "Host: sift", "Connection: close", *headers, "", ""]
     return "\r\n".join(lines).encode("latin-1")
 
 
 def parse(answer: bytes) -> Reply:
-    """Read an answer from the wire, interim answers skipped; the body is not chunked."""
+    """Parse an answer, skipping interim ones; its body must not be chunked."""
     start, _, rest = answer.partition(b"\r\n\r\n")
     while start.startswith(b"HTTP/1.1 100"):
         start, _, rest = rest.partition(b"\r\n\r\n")

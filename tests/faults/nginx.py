@@ -42,7 +42,8 @@ def fitted(block: str, port: int, service: Service, place: Path) -> str:
     """Return a server block adapted to a service, a port and a log directory, without TLS."""
     lines = [line for line in block.splitlines() if not re.match(r"\s*(ssl_\w+|server_name|http2)\s", line)]
     text = re.sub(r"(?m)^(\s*)listen\s[^;]*;", rf"\1listen 127.0.0.1:{port};", "\n".join(lines))
-    return text.replace("127.0.0.1:8787", f"127.0.0.1:{service.port}").replace("/var/log/nginx/", f"{place}/")
+    text = text.replace("127.0.0.1:8787", f"127.0.0.1:{service.port}").replace("/var/log/nginx/", f"{place}/")
+    return text.replace("/run/nginx-sift", f"{place}/run")
 
 
 class Nginx:

@@ -1,7 +1,7 @@
-"""Every place in Sift that writes to an output or a log, or makes text of a caught exception.
+"""Every place in Sift that writes to an output or a log, or formats a caught exception.
 
-Each was read by a person, who found nothing of a request, no vendor's words and no key in it. Add a new one only after
-reading it in that light; `tests/api/test_privacy.py` says which are missing or gone.
+Each has been reviewed: nothing of a request, no word of a vendor and no key can get into it. Review a new one before
+adding it; `tests/api/test_privacy.py` names those that are missing or gone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Spot(NamedTuple):
-    """Name one place."""
+    """One place in the code."""
 
     module: str
     function: str
@@ -29,8 +29,8 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
     },
     "sift/auth/identify.py": {
-        "_reread": [
-            "_log.warning('the changed key file cannot be used, the keys read before stay in force')",
+        "_follow": [
+            "_log.error('key_file_unusable', extra={'fields': fields})",
         ],
     },
     "sift/auth/keystore.py": {
@@ -39,6 +39,12 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
         "write_keys": [
             "file.write(format_keys(keys))",
+        ],
+    },
+    "sift/health.py": {
+        "call_ended": [
+            "_log.info('source_up', extra={'fields': {'source': source, 'failures': failures}})",
+            "_log.warning('source_down', extra={'fields': {'source': source, 'reason': outcome}})",
         ],
     },
     "sift/cli/__init__.py": {
@@ -63,15 +69,16 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "f\"'{_SHOWN[error.argument]}'\"",
         ],
         "list_": [
+            "say(_COLUMNS.format('ID', 'CLASS', 'STATE', 'CREATED', 'EXPIRES', 'NAME'))",
             "say(_line(entry, now))",
             "tell('no keys yet: sift key new --name NAME --class CLASS')",
         ],
         "new": [
             "say(token)",
-            "tell('This token is shown only now. Its caller sets SIFT_TOKEN to it.')",
+            "tell('This token is not shown again. The caller sets SIFT_TOKEN to it.')",
         ],
         "revoke_": [
-            "tell(f'revoked {revoked.id} ({plain(revoked.caller.name)})')",
+            "tell(f'revoked {revoked.id} ({printable(revoked.caller.name)})')",
         ],
     },
     "sift/cli/search.py": {
@@ -82,23 +89,32 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "f'{error}; SIFT_URL says where it is'",
         ],
         "_print": [
-            "say('\\n'.join(_lines(hits)))",
+            "say(line)",
             "tell('no hits')",
         ],
         "_read_queries": [
             "f'the file cannot be read: {error.strerror}.'",
         ],
         "_refused": [
-            "complain(_reason(answer))",
+            "complain(_reason(response))",
         ],
         "_warn": [
-            "tell(f'warning: {plain(warning)}')",
+            "tell(f'warning: {printable(warning)}')",
         ],
         "search": [
-            "say(document(answer.payload, sys.stdout.encoding))",
+            "say(document(response.payload, sys.stdout.encoding))",
         ],
     },
     "sift/cli/terminal.py": {
+        "_write": [
+            "sys.stderr.write(text)",
+        ],
+        "explained": [
+            "_write('\\r\\x1b[K')",
+        ],
+        "show": [
+            "_write(text[:shutil.get_terminal_size().columns - 1])",
+        ],
         "complain": [
             "tell(f'sift: {message}')",
         ],
@@ -154,6 +170,14 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
         "_place": [
             "traceback.extract_tb(error.__traceback__)",
+        ],
+    },
+    "sift/store/ledger.py": {
+        "_identity": [
+            "_log.warning('ledger_created')",
+        ],
+        "_lose": [
+            "_log.error('ledger_lost')",
         ],
     },
     "wsgi.py": {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
@@ -13,7 +15,7 @@ import pytest
 from tests.faults.behaviours import CHUNKED, after, chunk, own_url, raw, silent
 from tests.faults.test_vendors import TIMEOUT, settings, urls
 from tests.service import Service
-from tests.vendors import NAMES, Behaviour, Vendors, reply
+from tests.vendors import NAMES, Behaviour, Seen, Vendors, reply, usual
 from tests.waiting import wait_for
 
 DEAD = dict(zip(NAMES, cycle([(silent, "timeout"), (reply(b"<html>", 500), "http 500"), (raw(), "unreachable")])))
@@ -24,7 +26,7 @@ SKIPPED = "skipped after repeated failures"
 def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
     vendors: Vendors, tmp_path: Path, vendor: str
 ) -> None:
-    """contract: Breaker: three failures, then skipped at once; one trial a second; used again as soon as it answers."""
+    """contract: Breaker: skipped after three failures, tried once a second, used again as soon as it answers."""
     behaviour, word = DEAD[vendor]
     vendors.behaviour[vendor] = behaviour
     healthy = {own_url(name) for name in NAMES if name != vendor}
@@ -36,7 +38,7 @@ def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
         assert time.monotonic() - started < TIMEOUT
         assert answer["warnings"] == [f"{vendor}: {SKIPPED}"]
         assert vendor not in answer["sources_ok"] + answer["sources_failed"]
-        assert service.search("skipped")["cached"] is True  # such answers may be kept, under a key of their own
+        assert service.search("skipped")["cached"] is True  # such answers may be cached, under a key of their own
         assert all(healthy <= urls(answer) for answer in [*answers, answer])
         assert len(vendors.calls(vendor)) == 3
         number = iter(range(10**6))
@@ -45,11 +47,11 @@ def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
         assert len(vendors.calls(vendor)) == 4
         vendors.restore()
         wait_for(lambda: service.search(f"back {next(number)}")["warnings"] == [], 5)
-        assert own_url(vendor) in urls(service.search("skipped"))  # never hidden by what was kept without it
+        assert own_url(vendor) in urls(service.search("skipped"))  # not hidden by the answer that was cached without it
 
 
 def test_refusals_and_bad_answers_do_not_open_it(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Breaker: 4xx, redirects and bad bodies neither count nor reset the row."""
+    """contract: Breaker: 4xx, redirects and bad bodies neither extend nor end a row."""
     odd = [reply(b"", 403), reply(b"", 302), reply(b"[]"), reply(b"", 404), reply(b"", 422), reply(b"<html>")]
     with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")) as service:
 
@@ -67,7 +69,7 @@ def test_refusals_and_bad_answers_do_not_open_it(vendors: Vendors, tmp_path: Pat
 
 
 def test_retry_after_opens_it_at_once(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Breaker: one 429 or 503 with `Retry-After` is enough, and its time is kept."""
+    """contract: Breaker: one 429 or 503 with `Retry-After` is enough, and its time is respected."""
     vendors.behaviour["searxng"] = reply(b"", 503, [("Retry-After", "1")])
     vendors.behaviour["brave_llm"] = reply(b"", 429, [("Retry-After", "2")])
     with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="5", SIFT_BREAKER_SECONDS="60")) as service:
@@ -79,8 +81,53 @@ def test_retry_after_opens_it_at_once(vendors: Vendors, tmp_path: Path) -> None:
         wait_for(lambda: service.search(f"back {next(number)}")["warnings"] == [], 5)
 
 
+def test_front_that_drops_long_queries_costs_the_others_nothing(vendors: Vendors, tmp_path: Path) -> None:
+    """contract: Breaker: a front that closes the connection on long URLs is asked all other queries as before."""
+
+    def front(connection: socket.socket, seen: Seen) -> object:
+        return usual("searxng")(connection, seen) if len(seen.target) < 1000 else None
+
+    vendors.behaviour["searxng"] = front
+    with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")) as service:
+        for number in range(5):
+            assert service.search(f"{number} " + "long " * 250)["warnings"][0] == "searxng: unreachable"
+        assert service.search("short")["warnings"] == []
+
+
+def test_kept_connections_are_all_dead_the_first_trial_is_answered(vendors: Vendors, tmp_path: Path) -> None:
+    """contract: Breaker: a vendor that ignores the connections of before an outage and answers new ones is back at the
+    first trial, however many of the old ones are kept.
+    """
+    outage, together = threading.Event(), threading.Barrier(8)
+    old: list[socket.socket] = []
+
+    def behave(connection: socket.socket, seen: Seen) -> object:
+        if not outage.is_set():
+            old.append(connection)
+            together.wait(20)
+        elif any(connection is each for each in old):
+            return silent(connection, seen)
+        return usual("searxng")(connection, seen)
+
+    vendors.behaviour["searxng"] = behave
+    environ = settings(vendors, SIFT_BREAKER_FAILURES="2", SIFT_BREAKER_SECONDS="1", SIFT_THREADS="16")
+    with Service(tmp_path, environ) as service:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda n: service.search(f"before {n}"), range(8)))
+        outage.set()
+        number = iter(range(10**6))
+        answers: list[list[str]] = []
+
+        def is_back() -> bool:
+            answers.append(service.search(f"after {next(number)}")["warnings"])
+            return answers[-1] == []
+
+        wait_for(is_back, 15)
+        assert sum(warnings == ["searxng: timeout"] for warnings in answers) <= 2
+
+
 def test_no_source_left_says_when_to_come_back(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Breaker: all breakers open: 503 with `Retry-After`, and no vendor is asked."""
+    """contract: Unavailable: with all breakers open no vendor is asked, and the 503 names the wait."""
     vendors.behaviour = dict.fromkeys(NAMES, reply(b"", 500))
     with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="1", SIFT_BREAKER_SECONDS="20")) as service:
         assert "retry-after" not in service.post("/v1/search", {"query": "a"}).headers

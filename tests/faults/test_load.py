@@ -1,10 +1,11 @@
-"""Load on a running service: bounded threads and memory, no answer but the contract's, nobody dropped at a stop."""
+"""Load on a running service: bounded threads and memory, no stray answers, nobody dropped at a stop."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import os
+import resource
 import signal
 import threading
 import time
@@ -26,26 +27,26 @@ CLIENTS = 64
 
 
 class Timed(NamedTuple):
-    """Hold an answer and the seconds it took."""
+    """An answer and the seconds it took."""
 
     answer: Reply
     seconds: float
 
 
 def timed(service: Service, query: str) -> Timed:
-    """Search, and measure."""
+    """Search, and time it."""
     started = time.monotonic()
     answer = service.post("/v1/search", {"query": query})
     return Timed(answer, time.monotonic() - started)
 
 
 def p99(seconds: list[float]) -> float:
-    """Give the time that 99 of 100 stay under."""
+    """Return the 99th percentile."""
     return sorted(seconds)[max(0, int(len(seconds) * 0.99) - 1)]
 
 
 def test_64_clients_cold_and_warm_with_a_slow_and_a_dead_vendor(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Operations: only 200s, threads bounded, memory flat, p99 under timeout + 1.5 s."""
+    """contract: Operations: only 200s, bounded threads, flat memory, p99 under the timeout plus 1.5 s."""
     timeout = 3.0
     vendors.behaviour["searxng"] = late(0.3)("searxng")
     vendors.behaviour["brave_llm"] = silent
@@ -66,7 +67,7 @@ def test_64_clients_cold_and_warm_with_a_slow_and_a_dead_vendor(vendors: Vendors
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, Vendors]]:
-    """Run one service for the tests that need nothing special."""
+    """One service for the tests that need nothing special."""
     environ = {"SIFT_THREADS": "64"}
     with (
         Vendors() as vendors,
@@ -76,15 +77,15 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Service, 
 
 
 @pytest.fixture
-def plain(shared: tuple[Service, Vendors]) -> tuple[Service, Vendors]:
-    """Give that service with vendors that behave, and nothing seen yet."""
+def healthy(shared: tuple[Service, Vendors]) -> tuple[Service, Vendors]:
+    """The shared service, with well-behaved vendors that have seen no call yet."""
     shared[1].restore()
     return shared
 
 
-def test_two_hundred_requests_on_one_kept_connection(plain: tuple[Service, Vendors]) -> None:
-    """contract: Operations: a client that keeps its connection is never cut off, errors included."""
-    service, _ = plain
+def test_two_hundred_requests_on_one_kept_connection(healthy: tuple[Service, Vendors]) -> None:
+    """contract: Operations: a kept connection survives 200 requests, errors included."""
+    service, _ = healthy
     connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
     connection.connect()
     first = connection.sock
@@ -119,9 +120,9 @@ def test_running_searches_are_answered_at_a_stop_and_at_a_reload(
             assert service.search("after")["warnings"] == []
 
 
-def test_reload_under_load_loses_no_request(plain: tuple[Service, Vendors]) -> None:
-    """contract: Operations: two reloads while clients go on asking; each request is answered."""
-    service, _ = plain
+def test_reload_under_load_loses_no_request(healthy: tuple[Service, Vendors]) -> None:
+    """contract: Operations: two reloads while clients keep asking lose no request."""
+    service, _ = healthy
     over = threading.Event()
     lost: list[str] = []
     done: list[int] = []
@@ -150,9 +151,9 @@ def test_reload_under_load_loses_no_request(plain: tuple[Service, Vendors]) -> N
     assert set(done) == {1 + len(NAMES)}
 
 
-def test_fifty_equal_cold_requests_cost_three_calls(plain: tuple[Service, Vendors]) -> None:
-    """contract: Shared searches: one call a source; the others wait, share, and say so."""
-    service, vendors = plain
+def test_fifty_equal_cold_requests_cost_three_calls(healthy: tuple[Service, Vendors]) -> None:
+    """contract: Shared searches: one call a source; the other requests wait, share, and say so."""
+    service, vendors = healthy
     vendors.behaviour = {name: late(0.5)(name) for name in NAMES}
     with ThreadPoolExecutor(50) as pool:
         answers = list(pool.map(lambda _: service.search("the same words"), range(50)))
@@ -161,10 +162,31 @@ def test_fifty_equal_cold_requests_cost_three_calls(plain: tuple[Service, Vendor
     assert len({json.dumps(answer["results"]) for answer in answers}) == 1
 
 
-def test_killed_worker_is_replaced(plain: tuple[Service, Vendors]) -> None:
-    """contract: Operations: a worker that dies takes its own requests along and nothing else."""
-    service, _ = plain
+def test_killed_worker_is_replaced(healthy: tuple[Service, Vendors]) -> None:
+    """contract: Operations: a worker that dies is replaced."""
+    service, _ = healthy
     old = worker(service)
     os.kill(old, signal.SIGKILL)
     wait_for(lambda: workers(service) not in ([], [old]), 10)
     assert service.search("after a kill")["warnings"] == []
+
+
+def test_host_allows_no_more_threads_the_others_answer_and_nothing_runs_later(vendors: Vendors, tmp_path: Path) -> None:
+    """contract: Skips: calls that no thread can make are not made; all requests are answered, and all is well after."""
+    last, others = NAMES[-1], NAMES[:-1]
+    vendors.behaviour = {name: late(0.5)(name) for name in NAMES}
+    environ = {"SIFT_THREADS": "16", "SIFT_BREAKER_FAILURES": "1", "SIFT_BREAKER_SECONDS": "600"}
+    with Service(tmp_path, settings(vendors, 5.0) | environ) as service, ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda _: service.search("one search for all"), range(16)))  # starts the threads of requests
+        pid = worker(service)
+        unlimited = resource.prlimit(pid, resource.RLIMIT_AS)
+        size = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.prlimit(pid, resource.RLIMIT_AS, (size + (4 << 20), unlimited[1]))  # room, but for no stack of 8 MiB
+        answers = list(pool.map(lambda n: service.search(f"words {n}"), range(16)))
+        resource.prlimit(pid, resource.RLIMIT_AS, unlimited)
+        assert all(last in answer["sources_ok"] and answer["sources_failed"] == [] for answer in answers)
+        assert any(f"{others[0]}: no thread left" in answer["warnings"] for answer in answers)
+        answers += pool.map(lambda n: service.search(f"later {n}"), range(16))
+        assert all(answer["warnings"] == [] for answer in answers[16:])
+        for name in NAMES:
+            assert len(vendors.calls(name)) == 1 + sum(name in answer["sources_ok"] for answer in answers)

@@ -1,4 +1,4 @@
-"""The daily cap on a running service: never above it, through bursts, crashes and broken state (contract: Credits)."""
+"""The daily cap on a running service, through bursts, crashes and broken state (contract: Credits)."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ UNAVAILABLE = "tavily: daily cap unavailable"
 
 
 def settings(vendors: Vendors, timeout: float = TIMEOUT, **more: str) -> dict[str, str]:
-    """Return the matrix's settings, with no capped source but Tavily."""
+    """Return the settings of the fault matrix, with Tavily as the only capped source."""
     others = [each for each in DECLARED if each.daily_cap is not None and each.name != "tavily"]
     return matrix.settings(vendors, timeout, **more) | {name: "" for each in others for name in each.switches}
 
 
 def spent(service: Service) -> int:
-    """Read the ledger's own count."""
+    """Return the count in the ledger file."""
     with closing(sqlite3.connect(service.state_dir / "ledger.sqlite3")) as db:
         (total,) = db.execute("SELECT sum(credits) FROM spent").fetchone()
     return int(total)
 
 
 def burst(service: Service, name: str, count: int, at_once: int = 32) -> list[dict[str, Any] | None]:
-    """Search with different words, many at a time; None where the service died meanwhile."""
+    """Search with different words, many at a time; None where the service died in between."""
 
     def ask(number: int) -> dict[str, Any] | None:
         with suppress(OSError, HTTPException):
@@ -56,7 +56,7 @@ def burst(service: Service, name: str, count: int, at_once: int = 32) -> list[di
 
 
 def test_two_workers_and_a_burst_spend_exactly_the_cap(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Credits: 2 workers of 16 threads, 120 searches, a cap of 25: 25 calls, and the rest say why."""
+    """contract: Credits: 2 workers of 16 threads, 120 searches and a cap of 25 are 25 calls; the rest say why."""
     environ = settings(vendors, 5.0, SIFT_TAVILY_DAILY_CAP="25", SIFT_THREADS="16")
     with Service(tmp_path, environ, WORKERS) as service:
         answers = burst(service, "words", 120)
@@ -67,7 +67,7 @@ def test_two_workers_and_a_burst_spend_exactly_the_cap(vendors: Vendors, tmp_pat
 
 
 def test_price_of_two_credits_is_never_paid_past_the_cap(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Credits: what a call cost is booked; no call begins at the cap."""
+    """contract: Credits: the price of a call is booked; no call begins at the cap."""
     vendors.behaviour["tavily"] = reply(BODIES["tavily"]([hit(own_url("tavily"))]) | {"usage": {"credits": 2}})
     with Service(tmp_path, settings(vendors, 5.0, SIFT_TAVILY_DAILY_CAP="10"), WORKERS) as service:
         for number in range(12):
@@ -77,7 +77,7 @@ def test_price_of_two_credits_is_never_paid_past_the_cap(vendors: Vendors, tmp_p
 
 
 def test_killed_in_a_burst_and_restarted_stays_under_the_cap(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Credits: kill -9 of master and workers in mid-burst; over both lives never a call above the cap."""
+    """contract: Credits: master and workers are killed in mid-burst; both lives together stay under the cap."""
     vendors.behaviour["tavily"] = late(0.05)("tavily")
     environ = settings(vendors, 5.0, SIFT_TAVILY_DAILY_CAP="60", SIFT_THREADS="16")
     first = Service(tmp_path, environ, WORKERS).start()
@@ -97,11 +97,11 @@ def test_killed_in_a_burst_and_restarted_stays_under_the_cap(vendors: Vendors, t
         burst(second, "second", 100)
         assert spent(second) == 60
     assert before < 60
-    assert 60 - 32 <= len(vendors.calls("tavily")) <= 60  # what was reserved and never sent is lost, not spent twice
+    assert 60 - 32 <= len(vendors.calls("tavily")) <= 60  # credits reserved and never used are lost, not spent twice
 
 
 def locked_ledger(service: Service, mode: str) -> sqlite3.Connection:
-    """Hold the ledger's write lock, or all of it."""
+    """Lock the ledger, for writing or altogether."""
     db = sqlite3.connect(service.state_dir / "ledger.sqlite3", isolation_level=None, timeout=5, check_same_thread=False)
     if mode == "all of it":
         db.execute("PRAGMA journal_mode = DELETE")
@@ -111,18 +111,13 @@ def locked_ledger(service: Service, mode: str) -> sqlite3.Connection:
 
 BROKEN: dict[str, Callable[[Path], object]] = {
     "a file in place of the directory": lambda state: state.write_text("x"),
-    "a directory in place of the ledger": lambda state: (state / "ledger.sqlite3").mkdir(parents=True),
     "no database at all": lambda state: (state.mkdir(), (state / "ledger.sqlite3").write_bytes(b"words " * 4000)),
-    "a ledger cut short": lambda state: (
-        state.mkdir(),
-        (state / "ledger.sqlite3").write_bytes(b"SQLite format 3\0" + bytes(84)),
-    ),
 }
 
 
 @pytest.mark.parametrize("damage", BROKEN.values(), ids=BROKEN)
 def test_unusable_state_skips_tavily_and_says_so(vendors: Vendors, tmp_path: Path, damage: Any) -> None:
-    """contract: Credits: no ledger, no paid call; the service starts, answers on, and leaves the file as it is."""
+    """contract: Credits: without a ledger there is no paid call; the service answers, and leaves the file as it is."""
     state = tmp_path / "state"
     damage(state)
     ledger = state / "ledger.sqlite3"
@@ -144,10 +139,10 @@ def test_unusable_state_skips_tavily_and_says_so(vendors: Vendors, tmp_path: Pat
 
 @pytest.mark.parametrize("mode", ["for writing", "all of it"])
 def test_locked_ledger_skips_tavily_in_time_and_recovers(vendors: Vendors, tmp_path: Path, mode: str) -> None:
-    """contract: Credits: waiting for the ledger counts into Tavily's timeout; when it is free again Tavily is asked."""
+    """contract: Credits: waiting for the ledger counts into Tavily's timeout; once it is free Tavily is asked."""
     with Service(tmp_path, settings(vendors)) as service:
         assert service.search("first")["warnings"] == []
-        if mode == "all of it":  # a connection that holds the log open would keep the mode from changing
+        if mode == "all of it":  # an open connection would keep the mode from changing
             service.stop()
             service.start()
         with closing(locked_ledger(service, mode)), ThreadPoolExecutor(6) as pool:
@@ -162,9 +157,7 @@ def test_locked_ledger_skips_tavily_in_time_and_recovers(vendors: Vendors, tmp_p
 
 
 def test_full_disk_skips_tavily_and_recovers(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Credits: no byte can be written (RLIMIT_FSIZE stands for the full disk): no paid call,
-    answers go on.
-    """
+    """contract: Credits: while no byte can be written (RLIMIT_FSIZE stands in for a full disk) no call is paid for."""
     with Service(tmp_path, settings(vendors)) as service:
         assert service.search("first")["warnings"] == []
         pid = worker(service)
@@ -179,9 +172,7 @@ def test_full_disk_skips_tavily_and_recovers(vendors: Vendors, tmp_path: Path) -
 
 
 def test_ledger_locked_during_a_call_costs_no_hits(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Credits: the call was paid and answered; that its price cannot be booked is no reason to lose its
-    hits.
-    """
+    """contract: Credits: a price that cannot be booked costs no hits."""
     held: list[sqlite3.Connection] = []
     answer = reply(BODIES["tavily"]([hit(own_url("tavily"))]) | {"usage": {"credits": 3}})
 
@@ -199,9 +190,7 @@ def test_ledger_locked_during_a_call_costs_no_hits(vendors: Vendors, tmp_path: P
 
 
 def test_failed_calls_keep_their_credit(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Credits: a call counts once it was sent, whatever came of it;
-    refused requests and kept answers do not.
-    """
+    """contract: Credits: a call that was sent costs a credit, whatever came of it; cached and refused ones do not."""
     with Service(tmp_path, settings(vendors, SIFT_TAVILY_DAILY_CAP="4")) as service:
         service.search("words")
         service.search("words")
@@ -209,3 +198,54 @@ def test_failed_calls_keep_their_credit(vendors: Vendors, tmp_path: Path) -> Non
         vendors.behaviour["tavily"] = reply(b"", 500)
         assert [service.search(f"failing {n}")["warnings"] for n in range(4)] == [["tavily: http 500"]] * 3 + [[CAPPED]]
         assert len(vendors.calls("tavily")) == spent(service) == 4
+
+
+def test_ledger_locked_until_a_graceful_stop_the_price_is_booked(vendors: Vendors, tmp_path: Path) -> None:
+    """contract: Credits: a price that could not be booked when its call ended is booked before the worker ends."""
+    answer = reply(BODIES["tavily"]([hit(own_url("tavily"))]) | {"usage": {"credits": 5}})
+    held: list[sqlite3.Connection] = []
+
+    def lock_and_answer(connection: Any, seen: Seen) -> object:
+        held.append(locked_ledger(service, "for writing"))
+        return answer(connection, seen)
+
+    vendors.behaviour["tavily"] = lock_and_answer
+    with Service(tmp_path, settings(vendors)) as service:
+        assert service.search("words")["warnings"] == []
+        assert service.process is not None
+        service.process.send_signal(signal.SIGTERM)
+        held.pop().close()
+        assert service.process.wait(20) == 0
+        assert spent(service) == 5
+
+
+def delete(service: Service, names: str) -> None:
+    """Delete files of the state directory."""
+    for each in service.state_dir.glob(names):
+        each.unlink()
+
+
+@pytest.mark.parametrize(("names", "counted"), [("ledger.sqlite3-wal", 8), ("ledger.sqlite3*", 0)])
+def test_ledger_deleted_under_running_workers_tavily_is_skipped_until_a_restart(
+    vendors: Vendors, tmp_path: Path, names: str, counted: int
+) -> None:
+    """contract: Credits: no new budget, neither for the workers that run nor for those of a reload; the log says so."""
+    with Service(tmp_path, settings(vendors, SIFT_TAVILY_DAILY_CAP="20"), WORKERS) as service:
+        burst(service, "before", 8, at_once=4)
+        assert len(vendors.calls("tavily")) == 8
+        delete(service, names)
+        answers = burst(service, "after", 20, at_once=8)
+        old = workers(service)
+        assert service.process is not None
+        service.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: len(workers(service)) == 2 and not set(old) & set(workers(service)), 15)
+        answers += burst(service, "reloaded", 20, at_once=8)
+        assert all(answer and answer["warnings"] == [UNAVAILABLE] for answer in answers)
+        assert len(vendors.calls("tavily")) == 8
+        assert credits_used(service) is None
+        assert service.records("ledger_lost")
+        service.stop()
+        service.start()
+        burst(service, "restarted", 30)
+        assert len(vendors.calls("tavily")) == 8 + 20 - counted
+        assert len(service.records("ledger_created")) == (counted == 0)

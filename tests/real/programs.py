@@ -115,7 +115,8 @@ class Program:
 class Nginx(Program):
     """nginx with the README's server block, of which only ports and paths are replaced.
 
-    logs: the directory of the block's `access_log` and `error_log`. certificate: the one clients must trust.
+    prefix: its directory; `client_body` and `run` below are where bodies would go. certificate: the one clients must
+    trust. logs: the directory of the block's `access_log` and `error_log`.
     """
 
     def __init__(self, prefix: Path, service_port: int) -> None:
@@ -124,6 +125,7 @@ class Nginx(Program):
         assert binary, "nginx is missing"
         assert openssl, "openssl is missing"
         self.port = free_port()
+        self.prefix = prefix
         self.logs = prefix / "logs"
         self.logs.mkdir(parents=True)
         self.certificate = prefix / "sift.pem"
@@ -141,6 +143,7 @@ class Nginx(Program):
             ("127.0.0.1:8787", f"127.0.0.1:{service_port}"),
             ("listen 443 ssl", f"listen 127.0.0.1:{self.port} ssl"),
             ("/var/log/nginx", str(self.logs)),
+            ("/run/nginx-sift", str(prefix / "run")),
             ("/etc/ssl/private/sift.key", str(prefix / "sift.key")),
             ("/etc/ssl/certs/sift.pem", str(self.certificate)),
         ):

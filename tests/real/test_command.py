@@ -18,7 +18,7 @@ Run = Callable[..., "CompletedProcess[str]"]
 
 @pytest.fixture
 def sift(running: Running, tmp_path: Path) -> Run:
-    """Give the command, pointed at the shared service."""
+    """Return a function that runs the command against the shared service."""
 
     def run(*arguments: str, **changes: str) -> CompletedProcess[str]:
         environ = {"SIFT_URL": running.service.url, "SIFT_TOKEN": running.tokens.restricted, **changes}

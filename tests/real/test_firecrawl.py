@@ -1,4 +1,4 @@
-"""Firecrawl's own SDK against `/v2/search`: the version Hermes pins, and the newest."""
+"""Firecrawl's own SDK against `/v2/search`, in the version that Hermes pins and the newest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DRIVER = Path(__file__).with_name("firecrawl_driver.py")
 
 
 class Sdk:
-    """Hold a process that searches with one version of the SDK."""
+    """A process that searches with one version of the SDK."""
 
     def __init__(self, path: Path | None) -> None:
         environ = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
@@ -34,9 +34,14 @@ class Sdk:
         self.version = self._read()["version"]
 
     def search(self, url: str, key: str | None, **arguments: Any) -> dict[str, Any]:
-        """Search, and give the items found or the error's class and text."""
+        """Search; return the items found, or the error's class and text."""
+        return self.call("search", url, key, arguments)
+
+    def call(self, method: str, url: str, key: str | None, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call a method of the SDK; return what `search` returns."""
         assert self.process.stdin
-        print(json.dumps({"url": url, "key": key, "arguments": arguments}), file=self.process.stdin, flush=True)
+        call = {"method": method, "url": url, "key": key, "arguments": arguments}
+        print(json.dumps(call), file=self.process.stdin, flush=True)
         return self._read()
 
     def close(self) -> None:
@@ -54,7 +59,7 @@ class Sdk:
 
 
 def installed(version: str) -> Path:
-    """Give a directory that holds this version, installed there once for all runs."""
+    """Return a directory with this version, installed there once for all runs."""
     path = ROOT / f".venv-firecrawl-{version}"
     done = path / "installed"
     if not done.exists():
@@ -69,7 +74,7 @@ def installed(version: str) -> Path:
 
 @pytest.fixture(scope="module", params=[PINNED, "newest"])
 def sdk(request: pytest.FixtureRequest) -> Iterator[Sdk]:
-    """Give each version in turn; the newest comes with the `test` extra."""
+    """Run each version in turn; the newest comes with the `test` extra."""
     if request.param == "newest":
         try:
             importlib.metadata.version("firecrawl-py")
@@ -85,7 +90,7 @@ def sdk(request: pytest.FixtureRequest) -> Iterator[Sdk]:
 
 @pytest.fixture
 def search(sdk: Sdk, running: Running) -> Callable[..., dict[str, Any]]:
-    """Give a search with this SDK on the shared service."""
+    """Return a function that searches the shared service with this SDK."""
 
     def ask(key: str | None = running.tokens.restricted, **arguments: Any) -> dict[str, Any]:
         return sdk.search(running.service.url, key, **arguments)
@@ -97,7 +102,7 @@ Search = Callable[..., dict[str, Any]]
 
 
 def test_search_finds_hits(search: Search, fresh: Callable[[], str]) -> None:
-    """contract: Firecrawl door: `data.web`, as web results with address, title and description."""
+    """contract: Firecrawl door: the SDK sees web results with URL, title and description."""
     found = search(query=fresh(), limit=2)
     assert found["kinds"] == ["SearchResultWeb"]
     assert [item["url"] for item in found["web"]] == ["https://shared.example/page", "https://searxng.example/page"]
@@ -106,9 +111,7 @@ def test_search_finds_hits(search: Search, fresh: Callable[[], str]) -> None:
 
 
 def test_search_as_hermes_does(search: Search, running: Running, fresh: Callable[[], str]) -> None:
-    """contract: Firecrawl door: its call, through the SDK: query and a limit rounded up;
-    without a limit the default is 10.
-    """
+    """contract: Firecrawl door: Hermes sends query and limit; the default limit is 10, and at most 50 hits come."""
     hits = [hit(f"https://h{number}.example/", f"H{number}") for number in range(60)]
     running.vendors.behaviour["searxng"] = reply(searxng_body(hits))
     query = fresh()
@@ -119,7 +122,7 @@ def test_search_as_hermes_does(search: Search, running: Running, fresh: Callable
 def test_hits_stay_web_results_whatever_a_source_says(
     search: Search, running: Running, fresh: Callable[[], str]
 ) -> None:
-    """contract: Firecrawl door: no key of a hit turns it into a document, or is null; a missing text is the title."""
+    """contract: Firecrawl door: no key turns a hit into a document, and none is null."""
     row = {"url": "https://a.example/", "title": "A", "content": None, "markdown": "x", "metadata": {}, "html": None}
     bare = {"url": "https://b.example/x", "title": None}
     running.vendors.behaviour["searxng"] = reply({"results": [row, bare, {"url": None}, None, 5]})
@@ -131,24 +134,24 @@ def test_hits_stay_web_results_whatever_a_source_says(
 
 
 def test_options_of_the_sdk_are_ignored(search: Search, running: Running, fresh: Callable[[], str]) -> None:
-    """contract: Firecrawl door: what it sends with options set changes nothing, not even the cache entry."""
+    """contract: Firecrawl door: the options of the SDK change nothing, not even the cache entry."""
     query = fresh()
-    plain = search(query=query)
+    bare = search(query=query)
     asked = len(running.vendors.seen)
     options = {"sources": ["web", "news"], "categories": ["github"], "tbs": "qdr:d", "location": "Berlin"}
-    assert search(query=query, timeout=15, ignore_invalid_urls=True, **options) == plain
+    assert search(query=query, timeout=15, ignore_invalid_urls=True, **options) == bare
     assert len(running.vendors.seen) == asked == len(NAMES)
 
 
 def test_no_hits_empty_list(search: Search, running: Running, fresh: Callable[[], str]) -> None:
-    """contract: Firecrawl door: nothing found is a success with a list that can be gone through."""
+    """contract: Firecrawl door: nothing found is a success with an empty list."""
     for name in NAMES:
         running.vendors.behaviour[name] = reply(BODIES[name]([]))
     assert search(query=fresh())["web"] == []
 
 
 def test_all_sources_failed_error_that_names_them(search: Search, running: Running, fresh: Callable[[], str]) -> None:
-    """contract: Firecrawl door: never an empty success; the SDK asks once, since a 503 is none that it repeats."""
+    """contract: Unavailable: never an empty success; the SDK asks once, because it does not retry a 503."""
     for name in NAMES:
         running.vendors.behaviour[name] = reply(b"", 500)
     found = search(query=fresh())
@@ -159,34 +162,41 @@ def test_all_sources_failed_error_that_names_them(search: Search, running: Runni
 
 
 def test_one_source_failed_success(search: Search, running: Running, fresh: Callable[[], str]) -> None:
-    """contract: Firecrawl door: a warning beside hits parses in every version."""
+    """contract: Firecrawl door: every version accepts a warning beside hits."""
     running.vendors.behaviour["brave_llm"] = reply(b"", 500)
     found = search(query=fresh())
     names = {"shared", *NAMES} - {"brave_llm"}
     assert {item["url"] for item in found["web"]} == {f"https://{name}.example/page" for name in names}
 
 
-@pytest.mark.parametrize("key", ["fc-unknown", "sift_abcdefgh_" + "A" * 43, None], ids=["foreign", "unknown", "none"])
+@pytest.mark.parametrize("key", ["fc-unknown", None], ids=["foreign", "none"])
 def test_wrong_key_error_that_names_sift(key: str | None, search: Search, fresh: Callable[[], str]) -> None:
-    """contract: Callers: the client learns who refused it."""
+    """contract: Firecrawl door: the client learns that it is Sift that refused."""
     found = search(key, query=fresh())
     assert found["error"] == "UnauthorizedError"
     assert "sift: missing or invalid API key" in found["message"]
 
 
 def test_bad_query_error_with_its_reason(search: Search) -> None:
-    """contract: Firecrawl door: the text a model gets to read says what was wrong."""
+    """contract: Firecrawl door: the message says what is wrong with the query."""
     found = search(query="x" * 1501)
     assert found["error"] == "BadRequestError"
     assert "invalid query - query must be a non-empty string of at most 1500 characters" in found["message"]
 
 
-def test_blank_that_the_sdk_lets_through_refused(search: Search) -> None:
-    """contract: Queries: what only looks like a query to the SDK is none."""
+@pytest.mark.parametrize("method", ["scrape", "map"])
+def test_call_that_is_no_search_error_that_names_what_exists(method: str, sdk: Sdk, running: Running) -> None:
+    """contract: Firecrawl door: who asks for more than a search reads that this is Sift, and what it has."""
+    found = sdk.call(method, running.service.url, running.tokens.restricted, {"url": "https://a.example/"})
+    assert "sift: no such endpoint; POST /v2/search is the only one - this service searches" in found["message"]
+
+
+def test_query_that_the_sdk_lets_through_refused(search: Search) -> None:
+    """contract: Queries: a query with NUL is refused, which the SDK sends."""
     assert search(query="\x00")["error"] == "BadRequestError"
 
 
-@pytest.mark.parametrize("path", ["/sift", "/v2", "/"])
+@pytest.mark.parametrize("path", ["/sift", "/v2"])
 def test_base_url_with_a_path(path: str, sdk: Sdk, running: Running, fresh: Callable[[], str]) -> None:
-    """README, Hermes: this SDK drops a path of the base URL, so Sift must be at the root of its origin."""
+    """The SDK drops the path of its base URL, so Sift must be at the root of its origin."""
     assert sdk.search(running.service.url + path, running.tokens.fleet, query=fresh())["web"]

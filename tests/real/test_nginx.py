@@ -18,7 +18,7 @@ import pytest
 from sift.api.body import MAX_BODY
 from sift.search.calls import GRACE
 from sift.search.fields import MAX_QUERIES
-from tests.real.programs import Nginx, free_port, readme_block
+from tests.real.programs import Nginx, free_port, readme_block, run_sift
 from tests.service import Reply, Service
 from tests.vendors import NAMES, Vendors
 from tests.waiting import wait_for
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 
 
 class Front(NamedTuple):
-    """Hold nginx and the service behind it."""
+    """nginx and the service behind it."""
 
     nginx: Nginx
     service: Service
@@ -54,7 +54,7 @@ class Front(NamedTuple):
             connection.close()
 
     def logged(self) -> str:
-        """Give all that nginx has written."""
+        """Return everything that nginx has written."""
         files = [*self.nginx.logs.iterdir(), self.nginx.log_path]
         return "".join(path.read_text() for path in files)
 
@@ -62,7 +62,7 @@ class Front(NamedTuple):
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     path = tmp_path_factory.mktemp("nginx")
-    # One thread: any request that nginx passes on before it is whole would block all others.
+    # One thread: a request that nginx forwards before it is complete would block all others.
     with (
         Vendors() as vendors,
         Service(path, vendors.environ | {"SIFT_THREADS": "1"}) as service,
@@ -72,7 +72,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
 
 
 def padded(size: int) -> bytes:
-    """Make a search whose body has exactly this size."""
+    """Return a search request's body of exactly this size."""
     body = json.dumps({"query": "anything", "padding": ""}).encode()
     return body.replace(b'""', b'"%s"' % (b"x" * (size - len(body))))
 
@@ -124,29 +124,49 @@ def test_slow_clients_hold_no_thread(front: Front) -> None:
         for client in clients:
             client.sendall(b"POST /v1/search HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{")
         assert front.request("POST", "/v1/search", b'{"query": "whole"}').status == 200
-        for client in clients:  # and it was not free because nginx had given them up
+        for client in clients:  # nginx had not dropped them: that is not why the thread was free
             client.setblocking(False)
             with pytest.raises(ssl.SSLWantReadError):
                 client.recv(1)
 
 
+def chunked(body: bytes, extension: bytes = b"") -> bytes:
+    """Return a search request that sends each byte of its body in a chunk of its own."""
+    chunks = b"".join(b"1%s\r\n%c\r\n" % (extension, byte) for byte in body)
+    return b"POST /v1/search HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("size", "extension", "used"), [(30 * 1024, b"", []), (64 * 1024, b"", []), (3000, b";" + b"x" * 200, ["run"])]
+)
+def test_body_in_tiny_chunks_reaches_no_disk(front: Front, size: int, extension: bytes, used: list[str]) -> None:
+    """contract: Operations: a body is kept in memory; what no buffer can hold goes to a file system in memory."""
+    places = {name: front.nginx.prefix / name for name in ("client_body", "run")}
+    before = {name: place.stat().st_mtime_ns for name, place in places.items()}  # changes when a file is made
+    with front.connect() as connection:
+        connection.sendall(chunked(padded(size), extension))
+        assert connection.recv(4096).startswith(b"HTTP/1.1 200 ")
+    assert [name for name, place in places.items() if place.stat().st_mtime_ns != before[name]] == used
+
+
 def test_logs_hold_nothing_of_a_request(front: Front) -> None:
-    """contract: Log: method, status and time; no path, no query string, no body, no address, no header."""
+    """contract: Log: status and time; no method, path, query string, body, address or header."""
     headers = {"User-Agent": "secretagent", "Referer": "https://secretreferer/", "Authorization": "Bearer secrettoken"}
     front.request("GET", "/v1/search?q=secretquery", None, headers)
     front.request("POST", "/secretpath", b'{"query": "secretbody"}', headers)
     front.request("POST", "/v1/search", padded(MAX_BODY + 10).replace(b"anything", b"secretbody"), headers)
+    front.request("SECRETMETHOD", "/v1/search")
     with front.connect() as connection:
         connection.sendall(b"GET /secretbroken HTTP/1.1\r\nsecretheader\r\n\r\n")
         assert connection.recv(4096).startswith(b"HTTP/1.1 400 ")
     log = front.nginx.logs / "sift.log"
-    wait_for(lambda: " 400 " in log.read_text())  # a line is written after its answer
+    wait_for(lambda: " 400 " in log.read_text())  # a line is written after the response
     logged = front.logged()
-    assert "secret" not in logged
+    assert "secret" not in logged.lower()
     assert "127.0.0.1" not in logged
     lines = log.read_text().splitlines()
-    assert all(re.fullmatch(r"\S+ ([A-Z]+|-)? ?\d{3} [\d.]+", line) for line in lines)
-    assert [line.split()[1:3] for line in lines if " 404 " in line][-1] == ["POST", "404"]
+    assert all(re.fullmatch(r"[\d:T+-]+ \d{3} [\d.]+", line) for line in lines)
+    assert {"404", "405", "413"} <= {line.split()[1] for line in lines}
 
 
 def test_service_away_json_and_no_words_in_the_log(tmp_path: Path) -> None:
@@ -159,6 +179,21 @@ def test_service_away_json_and_no_words_in_the_log(tmp_path: Path) -> None:
         assert (reply.status, reply.headers["content-type"]) == (503, "application/json")
         assert set(reply.json()) == {"success", "error", "hint", "details"}
         assert "secret" not in front.logged()
+
+
+def test_command_tells_an_absent_service_from_one_without_sources(front: Front, tmp_path: Path) -> None:
+    """contract: Command line: behind nginx too, exit code 4 means that Sift is away."""
+
+    def search(nginx: Nginx) -> tuple[int, str]:
+        environ = {"SIFT_URL": f"https://localhost:{nginx.port}", "SSL_CERT_FILE": str(nginx.certificate)}
+        done = run_sift("search", "through nginx", environ=environ, home=tmp_path)
+        return done.returncode, done.stderr
+
+    assert search(front.nginx) == (0, "")
+    with Nginx(tmp_path / "prefix", free_port()) as alone:
+        code, message = search(alone)
+    assert code == 4
+    assert message.startswith("sift: a proxy answered for it, with status 503;")
 
 
 def test_timeouts_above_the_worst_case() -> None:

@@ -1,4 +1,4 @@
-"""`/v2/search` on the wire of the shipped gunicorn, as Firecrawl's clients speak."""
+"""`/v2/search` of the shipped gunicorn, as Firecrawl's clients see it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ITEM = ["url", "title", "description", "position"]
 
 
 def post(running: Running, **body: Any) -> Any:
-    """Search through v2, and give status and body."""
+    """Search through v2; return status and body."""
     answer = running.service.post("/v2/search", body, running.fleet)
     return answer.status, answer.json()
 
 
 def test_answer_has_exactly_the_contracts_keys(running: Running, fresh: Callable[[], str]) -> None:
-    """contract: Firecrawl door: `data` is an object that holds `web` alone; the SDK's `origin` is ignored."""
+    """contract: Firecrawl door: `data` holds `web` alone; the SDK's `origin` is ignored."""
     status, body = post(running, query=fresh(), limit=2, origin="python-sdk@4.17.0")
     assert (status, list(body), list(body["data"])) == (200, ["success", "data"], ["web"])
     assert body["success"] is True
@@ -37,8 +37,8 @@ def test_nothing_of_a_vendor_leaks(running: Running, fresh: Callable[[], str]) -
     assert all(list(item) == ITEM for item in body["data"]["web"])
 
 
-def test_failures_are_told(running: Running, fresh: Callable[[], str]) -> None:
-    """contract: Firecrawl door: some failed: success with one warning string; all failed: an error that names them;
+def test_failures_are_reported(running: Running, fresh: Callable[[], str]) -> None:
+    """contract: Firecrawl door: a partial failure is a success with a warning, a complete one an error that names each;
     neither is cached.
     """
     query = fresh()
@@ -58,6 +58,20 @@ def test_failures_are_told(running: Running, fresh: Callable[[], str]) -> None:
     running.vendors.restore()
     status, body = post(running, query=query)
     assert (status, "warning" in body, len(running.vendors.seen)) == (200, False, len(NAMES))
+
+
+@pytest.mark.parametrize("path", ["scrape", "batch/scrape", "search/", ""])
+def test_unknown_endpoint_says_what_exists(path: str, running: Running) -> None:
+    """contract: Firecrawl door: every other path, with any method, in v2's form."""
+    body = {
+        "success": False,
+        "error": "sift: no such endpoint; POST /v2/search is the only one",
+        "details": "this service searches and does not scrape, crawl, map or extract pages",
+    }
+    answer = running.service.post(f"/v2/{path}", {"url": "https://a.example/"}, running.fleet)
+    assert (answer.status, answer.json()) == (404, body)
+    answer = running.service.get(f"/v2/{path}", running.fleet)
+    assert (answer.status, answer.json()) == (404, body)
 
 
 EXTRAS: dict[str, Any] = {
@@ -81,24 +95,21 @@ EXTRAS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("extra", [*([name] for name in EXTRAS), list(EXTRAS)], ids=" ".join)
-def test_other_fields_change_nothing(extra: list[str], running: Running) -> None:
-    """contract: Firecrawl door: same result and same cache entry as without them, whatever they hold;
-    no filter on v2.
-    """
-    plain = post(running, query="the same for all")
+def test_other_fields_change_nothing(running: Running, fresh: Callable[[], str]) -> None:
+    """contract: Firecrawl door: the same answer and cache entry as without them, whatever they hold."""
+    query = fresh()
+    bare = post(running, query=query)
     running.vendors.seen.clear()
-    assert post(running, query="the same for all", **{name: EXTRAS[name] for name in extra}) == plain
+    assert post(running, query=query, **EXTRAS) == bare
     assert running.vendors.seen == []
-    assert plain[0] == 200
+    assert bare[0] == 200
 
 
-@pytest.mark.parametrize("content", [None, "", 5, "absent"])
-def test_description_and_title_are_strings(content: Any, running: Running, fresh: Callable[[], str]) -> None:
-    """contract: Firecrawl door: never null; without a text the title stands in, without a title the host."""
-    row = {"url": "https://a.example/x", "title": content, "content": content}
-    rows = [{"url": "https://a.example/x"}] if content == "absent" else [row]
+def test_description_and_title_are_strings(running: Running, fresh: Callable[[], str]) -> None:
+    """contract: Firecrawl door: never null; the title stands in for a missing text, the host for a missing title."""
+    rows: list[dict[str, Any]] = [{"title": each, "content": each} for each in (None, "", 5)]
+    rows = [row | {"url": f"https://a.example/{at}"} for at, row in enumerate([*rows, {}])]
     running.vendors.behaviour["searxng"] = reply({"results": rows})
     _, body = post(running, query=fresh())
-    (item,) = [item for item in body["data"]["web"] if item["url"] == "https://a.example/x"]
-    assert (item["title"], item["description"]) == ("a.example", "a.example")
+    items = [item for item in body["data"]["web"] if item["url"].startswith("https://a.example/")]
+    assert [(item["title"], item["description"]) for item in items] == [("a.example", "a.example")] * 4

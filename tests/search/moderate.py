@@ -1,4 +1,4 @@
-"""How hard the property tests try: enough to find what breaks, little enough to run often."""
+"""The number of examples that property tests try."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-# SIFT_TEST_EXAMPLES=10000 searches for longer. No limit by time: a loaded machine is not a failure.
+# SIFT_TEST_EXAMPLES=10000 searches longer. No time limit: a loaded machine is not a failure.
 moderate = settings(
     max_examples=int(os.environ.get("SIFT_TEST_EXAMPLES", "100")),
     deadline=None,

@@ -1,4 +1,4 @@
-"""The key of an answer: everything that can change it, and nothing that cannot (contract: Cache)."""
+"""The cache key holds everything that can change an answer, and nothing else (contract: Cache)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sift.search.cachekey import NOT_IN_KEY, cache_key, hour_bucket, payload
 from sift.search.model import Filter, SearchRequest
+from sift.search.query import normalise_query
 from sift.search.schema import load_search
+from tests.fakes import FakeSource, ask, engine_of, out
 from tests.search.moderate import moderate
 
 HOUR = "2026-09-29T12"
@@ -35,12 +37,12 @@ FULL = {
 def key(
     fields: Mapping[str, Any], sources: tuple[str, ...] = SOURCES, caller: Any = "fleet", hour: str = HOUR
 ) -> bytes:
-    """Give the key of a request's fields."""
+    """Return the key of a request's fields."""
     return cache_key(load_search(fields), sources, caller, hour)
 
 
 def test_payload_full_is_the_golden_one() -> None:
-    """contract: Cache: all that the key holds, by eye; a change here is a change of every key."""
+    """contract: Cache: everything that the key holds."""
     assert payload(load_search(FULL), ("s2", "s1"), "restricted", HOUR) == {
         "caller_class": "restricted",
         "exact_match": False,
@@ -49,6 +51,7 @@ def test_payload_full_is_the_golden_one() -> None:
         "include_domains": ("docs.example", "wiki.example"),
         "include_domains_mode": "prefer",
         "k": 8,
+        "max_snippet": 0,
         "min_score": "0.25",
         "queries": ["B b", "a"],
         "rerank": True,
@@ -59,7 +62,7 @@ def test_payload_full_is_the_golden_one() -> None:
 
 
 def test_payload_bare_is_the_golden_one() -> None:
-    """contract: Cache: without an include list there is no mode; dates and range are left out when they are not set."""
+    """contract: Cache: no mode without an include list; no dates and no range unless they are set."""
     assert payload(load_search({"query": "q"}), SOURCES, "fleet", HOUR) == {
         "caller_class": "fleet",
         "exact_match": False,
@@ -67,6 +70,7 @@ def test_payload_bare_is_the_golden_one() -> None:
         "hour": HOUR,
         "include_domains": (),
         "k": 8,
+        "max_snippet": 0,
         "min_score": "0",
         "queries": ["q"],
         "rerank": True,
@@ -81,11 +85,11 @@ def test_key_is_the_hash_of_the_canonical_payload() -> None:
 
 
 # printf '%s' '{"caller_class":"fleet","exact_match":false,…}' | sha256sum
-GOLDEN = "82ac5595e7ecea6af72a44f11d0d719b36f5f3aca5dd56af8a91e79205d445ed"
+GOLDEN = "470fb17e4d652e13dcb35a7db88559ee7198f20acf42475a3fe2ddc55ce66bff"
 
 
 def test_fields_of_request_and_filter_are_all_decided() -> None:
-    """contract: Cache: a new field fails here until its place, in the key or out of it, is decided."""
+    """contract: Cache: a new field fails here until it is decided whether the key holds it."""
     in_filter = {each.name for each in fields(Filter)}
     in_request = {each.name for each in fields(SearchRequest)} - {"filter"}
     shown = payload(
@@ -93,26 +97,26 @@ def test_fields_of_request_and_filter_are_all_decided() -> None:
     )
     shown |= payload(load_search(FULL), (), "fleet", "")
     assert in_filter | in_request == (shown.keys() - {"caller_class", "hour", "sources"}) | NOT_IN_KEY
-    assert not in_filter & in_request  # they share one object, so a name used twice would hide one of them
+    assert not in_filter & in_request  # in one object, a name used twice would hide one of them
     assert set(NOT_IN_KEY) == {"digest"}
 
 
 @dataclass(frozen=True, slots=True)
 class WiderFilter(Filter):
-    """Have one field more than today's filter."""
+    """A filter with one more field."""
 
     language: str = "any"
 
 
 @dataclass(frozen=True, slots=True)
 class WiderRequest(SearchRequest):
-    """Have one field more than today's request."""
+    """A request with one more field."""
 
     safe: bool = False
 
 
 def test_new_field_of_the_filter_is_in_the_key_by_itself() -> None:
-    """contract: Cache: the key is derived from the record; no list of fields can drift from it."""
+    """contract: Cache: the key derives from the record; no list of fields can drift from it."""
     one, other = (SearchRequest(("q",), filter=WiderFilter(language=name)) for name in ("de", "fr"))
     assert cache_key(one, SOURCES, "fleet", HOUR) != cache_key(other, SOURCES, "fleet", HOUR)
     assert payload(one, SOURCES, "fleet", HOUR)["language"] == "de"
@@ -133,7 +137,8 @@ SAME = [
     pytest.param({"min_score": 1}, {"min_score": 1.0}, id="1-and-1.0"),
     pytest.param({}, {"exact_match": False}, id="omitted-exact-match-and-false"),
     pytest.param({}, {"digest": True}, id="digest-changes-a-warning-only"),
-    pytest.param({}, {"k": 8, "rerank": True}, id="defaults-spelled-out"),
+    pytest.param({}, {"k": 8, "rerank": True, "max_snippet": 0}, id="defaults-spelled-out"),
+    pytest.param({"k": 5}, {"max_results": 5}, id="k-and-its-other-name"),
     pytest.param({}, {"include_domains": [], "time_range": "", "topic": None}, id="omitted-forms"),
     pytest.param(
         {"include_domains": ["a.example", "b.example"]},
@@ -152,7 +157,7 @@ SAME = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_key_of_two_spellings_of_a_request_is_one(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
-    """R6: what means the same shares an entry."""
+    """R6: requests that mean the same share an entry."""
     assert key({"query": "q", **one}) == key({"query": "q", **other})
 
 
@@ -163,6 +168,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"query": None, "queries": ["r", "q"]},
     {"query": "q r"},
     {"k": 9},
+    {"max_snippet": 300},
     {"rerank": False},
     {"include_domains": ["a.example"]},
     {"include_domains": ["a.example"], "include_domains_mode": "prefer"},
@@ -188,13 +194,13 @@ VARIANTS: list[dict[str, Any]] = [
 
 
 def test_key_of_requests_that_differ_in_anything_differs() -> None:
-    """R6: a filtered answer is never given to another filter, nor to none; pair by pair."""
+    """R6: an answer is never served to a request with other filters; every pair is compared."""
     found = [key({"query": "q", **variant}) for variant in VARIANTS]
     assert len(set(found)) == len(VARIANTS)
 
 
 def test_key_holds_caller_class_hour_and_sources() -> None:
-    """R6: what one class sees, the other never gets; an hour, a set of sources likewise."""
+    """R6: classes, hours and sets of sources do not share answers."""
     base = key({"query": "q"})
     assert key({"query": "q"}, caller="restricted") != base
     assert key({"query": "q"}, hour="2026-09-29T13") != base
@@ -204,7 +210,7 @@ def test_key_holds_caller_class_hour_and_sources() -> None:
 
 
 def test_hour_bucket_is_the_utc_hour() -> None:
-    """contract: Cache: 2006-01-02T15 in UTC, whatever the host's zone."""
+    """contract: Cache: the hour is in UTC, whatever the host's zone."""
     assert hour_bucket(0.0) == "1970-01-01T00"
     assert hour_bucket(1_790_683_199.9) == "2026-09-29T11"
     assert hour_bucket(1_790_683_200.0) == "2026-09-29T12"
@@ -224,7 +230,7 @@ SCORES = [
 
 @pytest.mark.parametrize(("score", "written"), SCORES, ids=repr)
 def test_min_score_is_written_in_fixed_notation(score: float, written: str) -> None:
-    """R6: shortest digits that read back to the same double, no exponent, integers without a point."""
+    """R6: the shortest digits that read back as the same double, no exponent, integers without a point."""
     request = SearchRequest(("q",), filter=Filter(min_score=score))
     assert payload(request, SOURCES, "fleet", HOUR)["min_score"] == written
     assert float(written) == score
@@ -232,8 +238,8 @@ def test_min_score_is_written_in_fixed_notation(score: float, written: str) -> N
 
 @moderate
 @given(st.floats(0, 1), st.floats(0, 1))
-def test_min_score_written_says_which_double_it_is(one: float, other: float) -> None:
-    """R6: two scores share a key exactly when they are the same number."""
+def test_min_score_is_written_without_loss(one: float, other: float) -> None:
+    """R6: two scores share a key exactly if they are the same number."""
     forms = [payload(load_search({"query": "q", "min_score": x}), (), "fleet", "")["min_score"] for x in (one, other)]
     assert [float(form) for form in forms] == [one, other]
     assert (forms[0] == forms[1]) == (one == other)
@@ -247,7 +253,7 @@ NAMES = st.sets(st.sampled_from(["a.example", "b.example", "docs.example", "gov"
 
 @st.composite
 def two_spellings(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Make one request twice, each time in a spelling of its own."""
+    """Return one request in two spellings."""
     queries = draw(st.lists(st.sampled_from(["a b", "café", "Q", '"x y" z']), min_size=1, max_size=4, unique=True))
     include, exclude = draw(NAMES), draw(NAMES)
     mode = draw(st.sampled_from(["restrict", "prefer"])) if include else "restrict"
@@ -286,6 +292,21 @@ def two_spellings(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @moderate
+@given(two_spellings())
+@example(({"query": "python" + 500 * " " + "asyncio"}, {"query": "python asyncio"}))
+@example(({"query": '"x   y"', "exact_match": True}, {"query": '"x y"', "exact_match": True}))
+def test_requests_that_share_a_key_ask_a_vendor_for_the_same(pair: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    """R6: what a vendor is asked depends on nothing that is not in the key, so any of them may fill the entry."""
+    asked = []
+    for request in map(load_search, pair):
+        source = FakeSource("s1", out("https://docs.example/"))
+        ask(engine_of(source), *request.queries, filter=request.filter, k=request.k)
+        asked.append(source.calls)
+    assert asked[0] == asked[1]
+    assert all(normalise_query(call.query) == call.query for call in asked[0])
+
+
+@moderate
 @given(
     two_spellings(),
     st.sampled_from(["", "k", "rerank", "topic", "min_score", "end_date", "exclude_domains", "queries"]),
@@ -293,7 +314,7 @@ def two_spellings(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_equal_requests_share_a_key_and_any_changed_field_does_not(
     pair: tuple[dict[str, Any], dict[str, Any]], changed: str
 ) -> None:
-    """R6: equal filters in any spelling and order are one entry; a change of any field is another."""
+    """R6: any spelling and order of equal filters is one entry; a change of any field is another."""
     one, other = load_search(pair[0]), load_search(pair[1])
     change: dict[str, SearchRequest] = {
         "k": replace(other, k=other.k + 1),
@@ -311,7 +332,7 @@ def test_equal_requests_share_a_key_and_any_changed_field_does_not(
 
 
 def test_payload_is_json_with_plain_ascii() -> None:
-    """contract: Cache: what is hashed can always be encoded."""
+    """contract: Cache: the hashed text can always be encoded."""
     for queries in itertools.permutations(["é", "\N{GRINNING FACE}", "日本"], 2):
         text = json.dumps(payload(SearchRequest(queries), SOURCES, "fleet", HOUR))
         assert text.isascii()

@@ -1,7 +1,4 @@
-"""Single flight: equal searches that arrive while the first is under way share its answer.
-
-contract: Shared searches.
-"""
+"""Single flight: equal searches that arrive while one is under way share its answer (contract: Shared searches)."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from tests.fakes import PATIENCE
 
 
 class Slow:
-    """Be a call that lasts until the test ends it; `arrived` tells when it has begun."""
+    """A call that lasts until the test ends it; `arrived` is set once it has begun."""
 
     def __init__(self, value: object) -> None:
         self.value = value
@@ -33,19 +30,19 @@ class Slow:
 
 
 def test_call_alone_is_made_and_not_shared() -> None:
-    """contract: Shared searches: the first one pays."""
+    """contract: Shared searches: a search on its own is made, and not shared."""
     assert SingleFlight[int]().run(b"k", lambda: 5) == (5, False)
 
 
 def test_calls_one_after_another_are_each_made() -> None:
-    """contract: Shared searches: nothing is kept once it has landed; that is the cache's work."""
+    """contract: Shared searches: an outcome is not kept once the search is over; keeping is the cache's job."""
     flight: SingleFlight[int] = SingleFlight()
     numbers = iter(range(5))
     assert [flight.run(b"k", lambda: next(numbers)) for _ in range(3)] == [(0, False), (1, False), (2, False)]
 
 
 def test_calls_at_the_same_time_share_one() -> None:
-    """contract: Shared searches: all who arrive before the end get the one value, and know that they share it."""
+    """contract: Shared searches: everyone who arrives before the end gets the one value, and is told so."""
     flight: SingleFlight[object] = SingleFlight()
     slow = Slow("value")
     with ThreadPoolExecutor(21) as pool:
@@ -58,12 +55,12 @@ def test_calls_at_the_same_time_share_one() -> None:
         assert leader.result(PATIENCE) == ("value", False)
         results = [follower.result(PATIENCE) for follower in followers]
     assert all(value == "value" for value, _ in results)
-    # A thread that the pool started only after the end leads a flight of its own; it does not wait for one.
+    # A thread that the pool started too late leads a flight of its own.
     assert slow.calls == 1 + sum(not shared for _, shared in results)
 
 
 def test_call_that_raises_raises_for_all_and_the_key_is_free_again() -> None:
-    """contract: Shared searches: they share a failure too, and the next one tries anew."""
+    """contract: Shared searches: a failure is shared too, and the next search tries afresh."""
     flight: SingleFlight[object] = SingleFlight()
     slow = Slow(RuntimeError("no"))
     with ThreadPoolExecutor(2) as pool:

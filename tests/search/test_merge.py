@@ -1,4 +1,4 @@
-"""Folding ranked lists into one (R4; contract: Merge)."""
+"""Merging ranked lists into one (R4; contract: Merge)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sift.search.merge import SourceList, build_hits, fuse, fuse_queries, merge
+from sift.search.merge import MAX_TEXT, SourceList, build_hits, fuse, fuse_queries, merge
 from sift.search.model import Hit, RawHit
 from sift.sources import tavily
 from tests.fakes import raw, raw_hits
@@ -23,17 +23,17 @@ A, B, C, D = (f"https://docs.example/{name}" for name in "abcd")
 
 
 def listed(source: str, *hits: RawHit | str, reranked: bool = True) -> SourceList:
-    """Make one source's list from hits or bare URLs."""
+    """Return one source's list from hits or bare URLs."""
     return SourceList(source, raw_hits(*hits), reranked)
 
 
 def keys(*urls: str) -> list[str]:
-    """Give the keys of URLs."""
+    """Return the keys of URLs."""
     return [raw(url).address.key for url in urls]
 
 
 def built(*lists: SourceList, rerank: bool = True, k: int = 50) -> tuple[Hit, ...]:
-    """Merge the lists of one query and build its hits."""
+    """Return the hits of one query's lists."""
     return build_hits(merge(lists, rerank=rerank), [lists], k)
 
 
@@ -48,7 +48,7 @@ def test_fuse_first_place_in_one_list_is_one_sixty_first() -> None:
 
 
 def test_fuse_repeat_in_one_list_counts_once_at_its_best_rank() -> None:
-    """contract: Merge: a page at ranks 1 and 2 of one source; the next one then has rank 2."""
+    """contract: Merge: a page at ranks 1 and 2 of one source counts at 1, and the next page has rank 2."""
     assert fuse([["x", "x", "y", "x"]]) == {"x": 1 / 61, "y": 1 / 62}
 
 
@@ -62,10 +62,10 @@ def test_fuse_ties_go_by_list_then_rank() -> None:
 
 
 def test_fuse_sums_are_exact_whatever_the_order_of_adding() -> None:
-    """contract: Merge: ties are decided on exact sums; running ones would order this pair by rounding."""
+    """contract: Merge: ties are decided on exact sums; running sums would order this pair by rounding."""
     places = {"p": {0: 1, 1: 7, 3: 2}, "q": {0: 2, 2: 7, 3: 1}}  # list: rank
     running = {key: reduce(add, [1 / (60 + rank) for rank in ranks.values()]) for key, ranks in places.items()}
-    assert running["p"] < running["q"]  # that is what makes the case
+    assert running["p"] < running["q"]  # else this case would prove nothing
     lists = [[f"{number}-{rank}" for rank in range(1, 9)] for number in range(4)]
     for key, ranks in places.items():
         for number, rank in ranks.items():
@@ -81,7 +81,7 @@ LISTS = st.lists(st.lists(st.integers(0, 12).map(str), max_size=12), max_size=5)
 @moderate
 @given(LISTS)
 def test_fuse_equals_the_plain_definition(lists: list[list[str]]) -> None:
-    """R4: every key of the lists and no other, best first, Σ 1/(60 + rank), ties by list, then rank."""
+    """R4: exactly the keys of the lists, best first, Σ 1/(60 + rank), ties by list, then rank."""
     first_seen = list(dict.fromkeys(key for keys in lists for key in keys))
     exact = {key: Fraction(0) for key in first_seen}
     for ranked in lists:
@@ -106,17 +106,15 @@ def test_fuse_of_one_list_keeps_its_order(ranked: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def ranx() -> Iterator[Any]:
-    """Give the ranx library, interpreted: compiling it takes longer than all these tests."""
+    """The ranx library, interpreted: compiling it takes longer than all these tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBA_DISABLE_JIT", "1")
-        import ranx
-
-        yield ranx
+        yield pytest.importorskip("ranx")  # a large one, which the `unit` extra leaves out
 
 
 @pytest.mark.filterwarnings("ignore:unsafe cast from uint64 to int64")  # numba's, about ranx' own code
 def test_fuse_equals_an_independent_implementation(ranx: Any) -> None:
-    """R4: ranx' reciprocal rank fusion gives the same scores and, up to ties, the same order."""
+    """R4: ranx gives the same scores and, up to ties, the same order."""
     dice = random.Random(20260929)
     pages = [f"d{number}" for number in range(30)]
     searches = [[dice.sample(pages, dice.randint(1, 20)) for _ in range(4)] for _ in range(100)]
@@ -145,9 +143,7 @@ def test_merge_page_of_several_sources_adds_their_shares() -> None:
 
 
 def test_merge_rerank_false_chains_the_lists_with_native_scores() -> None:
-    """contract: Merge: the source lists one after the other in source order, deduped;
-    the first source's score stays.
-    """
+    """contract: Merge: lists in source order, without repeats; the first list's score stays."""
     lists = [
         listed("s1", raw(A, score=0.1), raw(B, score=7.5), raw(A, score=9)),
         listed("s2", raw(B, score=0.9), raw(C, score=0.0)),
@@ -157,7 +153,7 @@ def test_merge_rerank_false_chains_the_lists_with_native_scores() -> None:
 
 
 def test_merge_list_outside_the_sum_keeps_native_scores_and_takes_the_higher_of_two() -> None:
-    """contract: Merge, `SIFT_TAVILY_RERANK=false`: sorted by score; a page in both lists takes the higher one."""
+    """contract: Merge: sorted by score; a page in both kinds of list takes the higher one."""
     lists = [
         listed("s1", A, B, C),
         listed("s2", raw(D, score=0.9), raw(B, score=0.001), raw(C, score=0.4), raw(D, score=0.95), reranked=False),
@@ -201,7 +197,7 @@ def _tavily(*scores: object) -> dict[str, Any]:
 
 
 def test_min_score_drops_before_ranks_are_counted() -> None:
-    """R2: 0.4 goes, 0.5 and 0.9 stay, the first hit kept has rank 1; RRF scores are never compared with it."""
+    """R2: the first hit kept has rank 1; RRF scores are never compared with `min_score`."""
     answer = tavily.parse(_tavily(0.4, 0.49, 0.5, 0.9), min_score=0.5)
     merged = merge([SourceList("s3", answer.hits), listed("s1", "https://other.test/low")], rerank=True)
     assert merged == {"docs.example/2": 1 / 61, "other.test/low": 1 / 61, "docs.example/3": 1 / 62}
@@ -218,7 +214,7 @@ def test_min_score_off_keeps_every_hit() -> None:
     "score", [float("nan"), float("inf"), float("-inf"), None, "0.9", True, [0.9], 10**400], ids=repr
 )
 def test_score_that_is_no_number_is_kept_when_off_and_dropped_when_on(score: object) -> None:
-    """contract: Tavily: no finite number is no score: order stays defined, and NaN never reaches an answer."""
+    """contract: Tavily: what is not a finite number is no score, so NaN never reaches an answer."""
     off, on = tavily.parse(_tavily(score, 0.9)), tavily.parse(_tavily(score, 0.9), min_score=0.5)
     assert [hit.content.score for hit in off.hits] == [0.0, 0.9]
     assert [hit.url for hit in on.hits] == ["https://docs.example/1"]
@@ -228,21 +224,21 @@ def test_score_that_is_no_number_is_kept_when_off_and_dropped_when_on(score: obj
 
 
 def test_queries_fused_let_the_second_one_in() -> None:
-    """R4: q1 alone would fill k; q2's single distinct hit still appears."""
+    """R4: the only hit of the second query appears though the first alone would fill k."""
     first = merge([listed("s1", *(f"https://docs.example/{n}" for n in range(5)))], rerank=True)
     second = merge([listed("s1", "https://other.test/only")], rerank=True)
     assert list(fuse_queries([first, second]))[:3] == ["docs.example/0", "other.test/only", "docs.example/1"]
 
 
-def test_queries_fused_raise_what_several_found() -> None:
-    """R4: the key, not the URL, is fused: the scores of one page under two spellings add."""
+def test_queries_fused_add_the_shares_of_a_page_that_several_found() -> None:
+    """R4: keys are fused, not URLs: the shares of one page under two spellings add up."""
     first = merge([listed("s1", A, "http://docs.example/x?utm_source=1")], rerank=True)
     second = merge([listed("s1", B, "https://docs.example/x")], rerank=True)
     assert next(iter(fuse_queries([first, second]).items())) == ("docs.example/x", 2 / 62)
 
 
 def test_queries_fused_count_positions_and_not_scores() -> None:
-    """R4: also with native scores each query's list is one ranked list."""
+    """R4: each query's list is ranked by place, also with native scores."""
     assert fuse_queries([{"a": 900.0, "b": 0.1}, {"b": 5.0}]) == {"b": 1 / 61 + 1 / 62, "a": 1 / 61}
 
 
@@ -250,7 +246,7 @@ def test_queries_fused_count_positions_and_not_scores() -> None:
 
 
 def test_build_first_source_keeps_attribution_and_the_longer_snippet_wins() -> None:
-    """R4: url, title and source of the first source, text of the longer one, first date that is known."""
+    """R4: URL, title and source of the first source, the longest text, the first known date."""
     lists = (
         listed("s1", raw(A, "", title="First")),
         listed("s2", raw(A + "/", "A long snippet.", title="Second", published_date="2026-09-01")),
@@ -262,7 +258,7 @@ def test_build_first_source_keeps_attribution_and_the_longer_snippet_wins() -> N
 
 
 def test_build_url_is_the_vendors_own_byte_for_byte() -> None:
-    """contract: Merge, Canonical URLs: what is compared is normalised, what is shown is not."""
+    """contract: Merge, Canonical URLs: URLs are normalised for comparison, not for display."""
     for url in ("https://docs.example/manual/", "HTTPS://Docs.Example:443/it%27s?utm_source=1#a"):
         assert built(listed("s1", url))[0].url == url
 
@@ -279,16 +275,59 @@ def test_build_snippet_length_is_counted_once_plain() -> None:
 
 
 def test_build_paragraphs_are_joined_and_empty_ones_go() -> None:
-    """contract: Texts: snippets of one URL are joined by a blank line, each folded by itself."""
+    """contract: Texts: paragraphs are joined by a blank line, each folded by itself."""
     hit = raw(A)
     hit = hit._replace(row={**hit.row, "texts": ["one\n two", " ", "<p></p>", "three"]})
     assert built(listed("s1", hit))[0].snippet == "one two\n\nthree"
 
 
 def test_build_title_falls_back_to_the_host() -> None:
-    """contract: Texts: a missing title is the host; where no host can be read, what stands in its place."""
+    """contract: Texts: a missing title is the host; if no host can be read, the text in its place."""
     assert built(listed("s1", raw("https://Docs.Example:8443/x", title="<b> </b>")))[0].title == "docs.example"
     assert built(listed("s1", raw("https://a..docs.example/x", title="")))[0].title == "a..docs.example"
+
+
+@pytest.mark.parametrize("title", ["\u200b", "\u3164", "\u202e \x1b", "<b></b>"])
+def test_build_title_is_invisible_it_falls_back_to_the_host(title: str) -> None:
+    """contract: Texts: a title of nothing but unfit characters is none."""
+    assert built(listed("s1", raw("https://docs.example/x", title=title)))[0].title == "docs.example"
+
+
+def test_build_date_is_tidied_and_one_without_anything_fit_is_passed_over() -> None:
+    """contract: Texts: a date holds no unfit character, and the first that then is one wins."""
+    copies = [raw(A, published_date=date) for date in ("", "\u202e", "\x1b2026-\u200b09-01", "2026-09-02")]
+    assert built(*(listed(f"s{n}", copy) for n, copy in enumerate(copies)))[0].published_date == "2026-09-01"
+
+
+def test_build_snippet_is_cut_behind_a_word_when_that_is_asked_for() -> None:
+    """contract: Search request: `max_snippet` counts the plain text that won, `…` included; 0 is all of it."""
+    lists = [listed("s1", raw(A, "<b>one</b> two three")), listed("s2", raw(A, "one"))]
+    for limit, snippet in ((0, "one two three"), (13, "one two three"), (12, "one two…"), (1, "…")):
+        assert build_hits(merge(lists, rerank=True), [lists], 8, limit)[0].snippet == snippet
+
+
+def paragraphs(*texts: str) -> RawHit:
+    """Return a hit of several paragraphs."""
+    hit = raw(A)
+    return hit._replace(row={**hit.row, "texts": texts})
+
+
+def test_build_texts_are_longer_than_is_read_the_rest_is_left() -> None:
+    """contract: Texts: so much raw text is cleaned for an answer, and the shorter snippets are not cut for it."""
+    long = "x" * MAX_TEXT
+    assert built(listed("s1", raw(A, long + "y")))[0].snippet == long
+    many = built(*(listed("s1", raw(A, long), raw(B, long), raw(C, "short")),))
+    assert [len(hit.snippet) for hit in many] == [(MAX_TEXT - 5) // 2] * 2 + [5]
+    (hit,) = built(listed("s1", paragraphs("x" * (MAX_TEXT - 3), "one", "two")))
+    assert hit.snippet == "x" * (MAX_TEXT - 3) + "\n\no"
+    assert built(listed("s1", raw(A, title="x" * 3000)))[0].title == "x" * 2000
+
+
+def test_build_copies_are_longer_than_is_read_together_no_more_are_cleaned() -> None:
+    """contract: Texts: the limit holds for all copies of a page; those that come to nothing use it up too."""
+    blanks = " " * (MAX_TEXT - 4)
+    assert built(listed("s1", raw(A, blanks)), listed("s2", raw(A, "text")))[0].snippet == "text"
+    assert built(listed("s1", raw(A, blanks + "    ")), listed("s2", raw(A, "text")))[0].snippet == ""
 
 
 def test_build_title_and_url_come_from_the_first_query_that_has_the_hit() -> None:
@@ -311,7 +350,7 @@ def test_build_cuts_at_k_and_not_before() -> None:
 
 
 def test_build_ranking_without_a_hit_leaves_it_out() -> None:
-    """R3: what the post-filter took from the ranking is not built."""
+    """R3: a hit that the post-filter removed is not built."""
     lists = [listed("s1", A, B)]
     assert [hit.url for hit in build_hits({raw(B).address.key: 0.5}, [lists], 8)] == [B]
 
@@ -333,7 +372,7 @@ ROUND = st.lists(st.tuples(st.lists(HITS, max_size=8), st.booleans()), min_size=
 @moderate
 @given(st.lists(ROUND, min_size=1, max_size=4), st.booleans(), st.integers(1, 12))
 def test_hits_of_any_lists_are_the_pages_found_once_each(rounds: list[list[SourceList]], rerank: bool, k: int) -> None:
-    """R4: no page is invented, none is lost below k, the best come first, and text and date are the best known."""
+    """R4: no page is invented, none is lost below k, the best come first, with the best text and date known."""
     rankings = [merge(lists, rerank=rerank) for lists in rounds]
     for lists, ranking in zip(rounds, rankings, strict=True):
         assert ranking.keys() == {hit.address.key for each in lists for hit in each.hits}
@@ -355,5 +394,5 @@ def test_hits_of_any_lists_are_the_pages_found_once_each(rounds: list[list[Sourc
 
 
 def _shown(texts: Sequence[str]) -> list[str]:
-    plain = {"<b>bb</b>": "bb", "&amp;&amp;": "&&", " c c ": "c c", "dddd\u202e": "dddd"}
-    return [plain.get(text, text) for text in texts]
+    cleaned = {"<b>bb</b>": "bb", "&amp;&amp;": "&&", " c c ": "c c", "dddd\u202e": "dddd"}
+    return [cleaned.get(text, text) for text in texts]

@@ -1,4 +1,4 @@
-"""The rules for a single query, shared by v1, v2 and the key."""
+"""Rules for a single query, shared by v1, v2 and the cache key."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ BLANKS = [" ", "\t", "\n", "\r", "\u00a0", "\u2003", "\u3000", "\u2028"]
     "value", [None, 5, True, ["a"], {}, b"a", "", *BLANKS, "a\x00", "\ud800", "a\udfffb", "a" * 1501]
 )
 def test_query_that_is_unfit_is_refused(value: object) -> None:
-    """contract: Queries: blank once cut, NUL, half a surrogate pair, a wrong type, 1501 code points."""
+    """contract: Queries: only white space, NUL, half a surrogate pair, a wrong type, 1501 code points."""
     with pytest.raises(InvalidQueryError):
         clean_query(value)
 
 
 @pytest.mark.parametrize("blank", BLANKS)
 def test_query_with_blanks_round_it_is_cut_and_otherwise_unchanged(blank: str) -> None:
-    """contract: Queries: white space round a query is cut before anything else; what is inside stays as it is."""
+    """contract: Queries: surrounding white space is cut first; the inside is unchanged."""
     inside = f'a{blank}{blank}B "c"'
     assert clean_query(blank + inside + blank * 2) == inside
     assert clean_query(blank + "a" * 1500 + blank) == "a" * 1500
@@ -34,7 +34,7 @@ def test_query_with_blanks_round_it_is_cut_and_otherwise_unchanged(blank: str) -
 
 @pytest.mark.parametrize("query", ["\N{GRINNING FACE}" * 1500, "\ud7ff\ue000", "\x01", "a\x1fb"])
 def test_query_at_the_edge_of_what_is_fit_is_taken(query: str) -> None:
-    """contract: Queries: the cap counts code points; only NUL and surrogates are unfit."""
+    """contract: Queries: the limit counts code points; only NUL and surrogates are unfit."""
     assert clean_query(query) == query
 
 
@@ -48,17 +48,15 @@ def test_query_at_the_edge_of_what_is_fit_is_taken(query: str) -> None:
         ('" "', True),
         ("a", False),
         ('""', False),
-        ('"" ""', False),
         ('"', False),
         ('"a', False),
-        ('a"', False),
         ('"a" "', False),
-        ('"a" "b', False),
         ("'a'", False),
+        ("“a”", False),
     ],
 )
 def test_phrase_is_a_balanced_pair_with_something_between(query: str, has: bool) -> None:
-    """contract: Queries: a "…" pair with one or more runes between, and no unpaired quote."""
+    """contract: Queries: a "…" pair with one or more code points between, and no unpaired quote."""
     assert has_phrase(query) is has
 
 

@@ -1,4 +1,4 @@
-"""Reading a hit's URL: the key that says which hits are one page, and the host a browser would go to."""
+"""A hit's URL: the key by which hits are the same page, and the host a browser would connect to."""
 
 from __future__ import annotations
 
@@ -19,18 +19,14 @@ TRACKERS += [
     "_ga",
     "_gl",
     "utm_source",
-    "utm_medium",
     "utm_",
     "UTM_Source",
-    "%75tm_source",
-    "FBCLID",
     "%5Fga",
-    "utm%5Fx",
 ]
 
 
 def key(url: str) -> str:
-    """Give the key of a usable URL."""
+    """Return the key of a usable URL."""
     return raw(url).address.key
 
 
@@ -43,19 +39,15 @@ SAME = [
     pytest.param("https://DOCS.Example/x", "https://docs.example/x", id="host-case"),
     pytest.param("https://docs.example./x", "https://docs.example/x", id="trailing-dot"),
     pytest.param("https://münchen.example/x", "https://xn--mnchen-3ya.example/x", id="idna-form"),
-    pytest.param("https://MÜNCHEN.example/x", "https://xn--mnchen-3ya.example/x", id="idna-form-case"),
     pytest.param("https://docs.example/en", "https://docs.example/en#", id="empty-fragment"),
-    pytest.param("https://docs.example/a#s1", "https://docs.example/a#s2", id="anchors"),
     pytest.param("https://docs.example/a", "https://docs.example/a#s1", id="anchor-and-none"),
     pytest.param("https://docs.example/a?x=1#s1", "https://docs.example/a?x=1", id="anchor-after-query"),
     pytest.param("https://docs.example/it's", "https://docs.example/it%27s", id="apostrophe"),
-    pytest.param("https://docs.example/%7Eme", "https://docs.example/~me", id="unreserved-decoded"),
     pytest.param("https://docs.example/%41%2d%2E%5f9", "https://docs.example/A-._9", id="unreserved-decoded-all"),
     pytest.param("https://docs.example/a%2fb", "https://docs.example/a%2Fb", id="escape-case"),
     pytest.param("https://docs.example/é", "https://docs.example/%c3%a9", id="non-ascii-path"),
     pytest.param("https://docs.example/a b", "https://docs.example/a%20b", id="blank-in-path"),
     pytest.param("https://docs.example/?q=%c3%a9", "https://docs.example/?q=é", id="escapes-in-query"),
-    pytest.param("https://docs.example/?q=%7e", "https://docs.example/?q=~", id="unreserved-in-query"),
     pytest.param("http://docs.example:80/x", "http://docs.example/x", id="http-80"),
     pytest.param("https://docs.example:443/x", "https://docs.example/x", id="https-443"),
     pytest.param("https://docs.example:0443/x", "https://docs.example/x", id="default-port-with-zero"),
@@ -81,14 +73,12 @@ DIFFERENT = [
     pytest.param("https://docs.example/p?q=A", "https://docs.example/p?q=a", id="query-case"),
     pytest.param("https://app.example/#/one", "https://app.example/#/two", id="routes"),
     pytest.param("https://app.example/#!one", "https://app.example/#!two", id="hash-bang-routes"),
-    pytest.param("https://app.example/#/one", "https://app.example/", id="route-and-none"),
     pytest.param("http://docs.example:443/x", "https://docs.example:443/x", id="http-443"),
     pytest.param("https://docs.example:80/x", "https://docs.example/x", id="https-80"),
     pytest.param("https://docs.example:8443/x", "https://docs.example/x", id="other-port"),
     pytest.param("https://docs.example:0/x", "https://docs.example/x", id="port-0"),
     pytest.param("https://docs.example:00/x", "https://docs.example/x", id="port-00"),
     pytest.param("https://m.docs.example/x", "https://docs.example/x", id="mobile-twin"),
-    pytest.param("https://m.example/x", "https://example/x", id="mobile-host"),
     pytest.param("https://www.docs.example/x", "https://docs.example/x", id="www"),
     pytest.param("https://docs.example/x/amp", "https://docs.example/x", id="amp"),
     pytest.param("https://docs.example/a%2Fb", "https://docs.example/a/b", id="escaped-slash"),
@@ -97,8 +87,6 @@ DIFFERENT = [
     pytest.param("https://docs.example/?a=1&b=2", "https://docs.example/?b=2&a=1", id="order-kept"),
     pytest.param("https://docs.example/?a=1&a=2", "https://docs.example/?a=1", id="repeats-kept"),
     pytest.param("https://docs.example/?ref=7", "https://docs.example/", id="ref-kept"),
-    pytest.param("https://docs.example/?id=7", "https://docs.example/?id=8", id="id-kept"),
-    pytest.param("https://docs.example/?page=2", "https://docs.example/", id="page-kept"),
     pytest.param("https://docs.example/?xutm_source=2", "https://docs.example/", id="tracker-inside-a-name"),
     pytest.param("https://docs.example/?gclid2=2", "https://docs.example/", id="tracker-as-prefix"),
     pytest.param("https://docs.example/?x=gclid", "https://docs.example/", id="tracker-as-value"),
@@ -120,18 +108,18 @@ def test_key_of_two_pages_differs(one: str, other: str) -> None:
 
 
 def test_key_of_ip_host_keeps_the_whole_address() -> None:
-    """contract: Canonical URLs: IP hosts are untouched."""
+    """contract: Canonical URLs: IP hosts are kept whole."""
     assert read_url("http://192.0.2.7/x") == ("192.0.2.7/x", "192.0.2.7")
     assert read_url("http://[2001:db8::7]:8080/x") == ("[2001:db8::7]:8080/x", "[2001:db8::7]")
 
 
 def test_key_keeps_the_highest_port() -> None:
-    """contract: Canonical URLs: every port there is, 65535 too."""
+    """contract: Canonical URLs: every port is valid, 65535 included."""
     assert read_url("https://docs.example:65535/x") == ("docs.example:65535/x", "docs.example")
 
 
 def test_key_is_written_as_documented() -> None:
-    """contract: Canonical URLs: the whole form once, by eye."""
+    """contract: Canonical URLs: a golden example of the whole form."""
     url = "https://U:p@MÜNCHEN.example.:8443/A%2fB/%7e/?b=%e9&utm_x=1&a=C#/r"
     assert read_url(url) == ("U:p@xn--mnchen-3ya.example:8443/A%2FB/~?b=%E9&a=C#/r", "xn--mnchen-3ya.example")
 
@@ -140,33 +128,26 @@ UNUSABLE = {
     "broken-bracket": "http://[broken",
     "bracket-in-the-middle": "http://a[b].example/",
     "text-after-bracket": "http://[::1]x/",
-    "javascript": "javascript:alert(1)",
-    "data": "data:text/html,x",
     "javascript-with-slashes": "JAVASCRIPT://x/%0aalert(1)",
     "ftp": "ftp://f.example/x",
     "no-scheme": "//docs.example/x",
-    "relative": "/x",
     "empty": "",
-    "bare-host": "docs.example",
     "no-host": "https:///x",
     "no-host-but-port": "https://:80/x",
     "no-host-but-user": "https://u@/x",
-    "no-slashes": "https:docs.example",
     "backslashes": "https:\\\\docs.example",
     "backslash-in-authority": "https://good.example\\@evil.example/",
     "tab-in-authority": "https://good\t.example/",
-    "newline-in-authority": "https://good.example\n/",
     "nul-in-authority": "https://good.example\x00/",
     "c1-control-in-authority": "https://good\x85.example/",
     "blank-in-authority": "https://good .example/",
     "no-break-space-in-authority": "https://good\u00a0.example/",
-    "leading-blank": " https://docs.example/",
+    "blank-in-scheme": "https ://docs.example/",
     "port-too-high": "https://docs.example:65536/",
     "port-of-many-digits": "https://docs.example:" + "9" * 5000 + "/",
     "port-no-number": "https://docs.example:x/",
     "two-ports": "https://docs.example:80:80/",
     "surrogate-in-path": "https://docs.example/\ud800",
-    "surrogate-in-host": "https://\udc00.example/",
     "surrogate-in-anchor": "https://docs.example/#\udfff",
     "long-s-in-scheme": "http\u017f://docs.example:80/",
 }
@@ -174,8 +155,16 @@ UNUSABLE = {
 
 @pytest.mark.parametrize("url", UNUSABLE.values(), ids=UNUSABLE)
 def test_url_that_is_unusable_is_none_and_raises_nothing(url: str) -> None:
-    """contract: HTTP calls: only absolute http(s) URLs with a fit authority."""
+    """contract: HTTP calls: only absolute http(s) URLs with a fit authority are usable."""
     assert read_url(url) is None
+
+
+@pytest.mark.parametrize("url", ["https://docs.example/a", "https://docs.example/#/r", "https://a:1/?q=\u00e9"])
+def test_url_with_blanks_around_it_is_read_without_them(url: str) -> None:
+    """contract: Canonical URLs: blanks around a URL are cut before everything else."""
+    for blank in (" ", "\t\n", "\u00a0\u3000"):
+        assert read_url(blank + url + blank) == read_url(url)
+        assert raw(blank + url + blank).url == url
 
 
 HOSTS = {
@@ -188,17 +177,13 @@ HOSTS = {
     "m%C3%BCnchen.example": "xn--mnchen-3ya.example",
     "do\u00adcs.example": "docs.example",
     "doc\u017f.example": "docs.example",
-    "\u212aing.example": "king.example",
     "faß.example": "xn--fa-hia.example",
     "\N{GRINNING FACE}.example": "xn--e28h.example",
     "a_b.example": "a_b.example",
     "ab--cd.example": "ab--cd.example",
     "127.1": "127.0.0.1",
-    "0177.0.0.01": "127.0.0.1",
-    "0x7F000001": "127.0.0.1",
     "0x": "0.0.0.0",
     "1.0x": "1.0.0.0",
-    "2130706433": "127.0.0.1",
     "①.0.0.1": "1.0.0.1",
     "[::1]": "[::1]",
     "[2001:DB8:0:0::1]": "[2001:db8::1]",
@@ -208,8 +193,6 @@ HOSTS = {
     "": "",
     ".": "",
     "a..example": "",
-    ".docs.example": "",
-    "docs.example..": "",
     "a" * 64 + ".example": "",
     "ü" * 60 + ".example": "",
     ".".join(["a" * 63] * 4): "",
@@ -218,15 +201,12 @@ HOSTS = {
     "%00.example": "",
     "a%2fb.example": "",
     "a/b.example": "",
-    "a／b.example": "",
     "a％41.example": "",
     "℀.example": "",
     "a|b.example": "",
     "\u00ad": "",
     "1.2.3.256": "",
-    "1.2.3.4.5": "",
     "4294967296": "",
-    "09": "",
     "docs.0x1": "",
     "[::g]": "",
     "[1.2.3.4]": "",
@@ -235,17 +215,15 @@ HOSTS = {
 
 @pytest.mark.parametrize(("host", "read"), HOSTS.items(), ids=ascii)
 def test_host_is_read_as_a_browser_does(host: str, read: str) -> None:
-    """contract: Domain filter: one form for every spelling; an empty label and one over 63 characters match nothing
-    and raise nothing.
-    """
+    """contract: Domain filter: every spelling has one form; a host that no browser takes is none."""
     assert browser_host(host) == read
 
 
 @pytest.mark.parametrize(
     "host", ["docs..example", ".docs.example", "a" * 64 + ".docs.example", "b." * 123 + "docs.example"]
 )
-def test_host_that_no_resolver_takes_is_none_on_the_quick_way_too(host: str) -> None:
-    """contract: Domain filter: the quick way through read_url refuses what the whole way refuses."""
+def test_host_that_no_resolver_takes_is_none_on_the_fast_path_too(host: str) -> None:
+    """contract: Domain filter: the fast path refuses what the full one refuses."""
     assert raw(f"https://{host}/x").address.host == ""
 
 
@@ -277,7 +255,7 @@ FRAGMENTS = st.sampled_from(["", "", "#", "#a", "#/r", "#!r", "#/%7e", "#a#/b", 
 
 @st.composite
 def any_url(draw: st.DrawFn) -> str:
-    """Make a URL of fit and unfit parts."""
+    """Return a URL of fit and unfit parts."""
     path = draw(st.sampled_from(["", "/"])) + draw(TAILS)
     query = draw(st.sampled_from(["", "?"])) + draw(TAILS)
     return draw(SCHEMES) + draw(USERS) + draw(HOST) + draw(PORTS) + path + query + draw(FRAGMENTS)
@@ -291,17 +269,15 @@ def any_url(draw: st.DrawFn) -> str:
 @example("https://a.docs.example:443/x/?&a=1#b")
 @example("https://" + "a" * 64 + ".docs.example/")
 @example("https://a..docs.example/")
-def test_quick_reading_equals_the_whole_reading(url: str) -> None:
-    """contract: Canonical URLs: the quick way is a short cut and never another answer."""
+def test_fast_path_equals_the_full_one(url: str) -> None:
+    """contract: Canonical URLs: the fast path never gives another answer."""
     assert read_url(url) == _read_slowly(url)
 
 
 @moderate
 @given(any_url())
 def test_key_read_again_is_itself(url: str) -> None:
-    """contract: Canonical URLs: normalisation is idempotent; only a path of several final slashes loses one more each
-    time.
-    """
+    """contract: Canonical URLs: normalisation is idempotent, but for paths that end in several slashes."""
     address = read_url(url)
     if address is None or "//" in url.partition("://")[2]:
         return
@@ -322,7 +298,7 @@ def test_host_read_is_where_a_browser_goes(url: str) -> None:
 
 @st.composite
 def spelled_ipv4(draw: st.DrawFn) -> tuple[str, str]:
-    """Make an IPv4 address and one of the many ways to write it that browsers take."""
+    """Return an IPv4 address, and one of the many spellings of it that browsers accept."""
     value = draw(st.integers(0, 2**32 - 1))
     parts = draw(st.integers(1, 4))
     numbers = [value >> 8 * (3 - place) & 255 for place in range(parts - 1)]
@@ -332,23 +308,21 @@ def spelled_ipv4(draw: st.DrawFn) -> tuple[str, str]:
 
 
 def oct8(number: int) -> str:
-    """Write a number in C's octal form."""
+    """Return a number in C's octal form."""
     return f"0{number:o}"
 
 
 @moderate
 @given(spelled_ipv4())
 def test_ipv4_in_any_form_is_one_address(case: tuple[str, str]) -> None:
-    """contract: Canonical URLs: octal, hexadecimal, short and integer forms are the dotted address a browser connects
-    to.
-    """
+    """contract: Canonical URLs: octal, hexadecimal, short and integer forms equal the dotted address."""
     address, spelled = case
     assert browser_host(spelled) == address
     assert goes_to(f"http://{spelled}/") == address  # the model agrees
 
 
 def _comparable(host: str) -> str:
-    """Write IPv6 hosts as the model does."""
+    """Return a host with IPv6 written as the model writes it."""
     return f"[{ipaddress.IPv6Address(host[1:-1]).exploded}]" if host.startswith("[") else host
 
 
@@ -360,8 +334,8 @@ def _comparable(host: str) -> str:
         pytest.param("https://docs.example/{}?q=" + "é" * 800, 2_000, id="growing"),
     ],
 )
-def test_urls_that_were_read_are_remembered_within_a_few_mebibytes(url: str, count: int) -> None:
-    """contract: HTTP calls: whatever vendors send, for ever, a worker's memory keeps its bound."""
+def test_memo_of_urls_stays_within_a_few_mebibytes(url: str, count: int) -> None:
+    """contract: HTTP calls: whatever vendors send, a worker's memory stays bounded."""
     tracemalloc.start()
     try:
         for number in range(count):

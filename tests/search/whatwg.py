@@ -1,6 +1,6 @@
-"""Where a browser would go: a small model of WHATWG URL parsing, made independently of sift.search.urls.
+"""A small model of WHATWG URL parsing, independent of sift.search.urls.
 
-It reads hosts with Python's own IDNA 2003 codec, so it speaks only for characters that IDNA 2003 and UTS 46 map alike;
+It reads hosts with Python's own IDNA 2003 codec, so it holds only for characters that IDNA 2003 and UTS 46 map alike;
 tests generate no others (no ß, ς or joiners).
 """
 
@@ -15,9 +15,9 @@ _FORBIDDEN = set('\x00\t\n\r #/:<>?@[\\]^|%\x7f"') - {'"'} | {chr(code) for code
 
 
 def goes_to(url: str) -> str | None:
-    """Give the host a browser connects to for an absolute URL, in ASCII, or None when it refuses or it is not http(s).
+    """Return the ASCII host a browser connects to for an absolute http(s) URL; None if there is none.
 
-    A host that no resolver can ask for (an empty label, one over 63 characters) counts as refused.
+    A host that no resolver can query (an empty label, one over 63 characters) counts as refused.
     """
     url = url.strip("".join(map(chr, range(0x21))))
     url = url.translate({ord(char): None for char in "\t\n\r"})

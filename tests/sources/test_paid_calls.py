@@ -1,4 +1,4 @@
-"""What calls cost, and that they are not made twice: engine, source and ledger together (contract: Credits)."""
+"""The cost of calls, and that none is repeated: engine, source and ledger together (contract: Credits)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def ledger(tmp_path: Path) -> Iterator[SqliteLedger]:
 
 
 def engine(vendors: Vendors, ledger: SqliteLedger, name: str, **settings: str) -> Engine:
-    """Make an engine of one source."""
+    """Return an engine with one source."""
     config = Config.from_env({**vendors.environ, "HOME": "/", **settings}, DECLARED)
     sources = [build_source(each, 8) for each in config.sources if each.name == name]
     return Engine(Calls(sources, ledger, threads=8, breaker_failures=0), None)
@@ -45,9 +45,7 @@ def search(asked: Engine, request: SearchRequest) -> tuple[str, ...]:
 def test_request_has_four_queries_a_vendor_is_asked_one_after_another(
     vendors: Vendors, ledger: SqliteLedger, name: str
 ) -> None:
-    """contract: Several queries: never two calls of one request at the same time,
-    each only when the one before is answered.
-    """
+    """contract: Several queries: a call starts only when the one before is answered."""
     order: list[str] = []
 
     def behave(connection: socket.socket, seen: Seen) -> object:
@@ -62,7 +60,7 @@ def test_request_has_four_queries_a_vendor_is_asked_one_after_another(
 
 
 def test_vendor_drops_the_connection_one_post_and_one_credit(vendors: Vendors, ledger: SqliteLedger) -> None:
-    """contract: HTTP calls: an automatic retry would bill again; the counter moves by one."""
+    """contract: HTTP calls: no call is repeated; a retry would be billed again."""
     vendors.behaviour["tavily"] = send()
     assert search(engine(vendors, ledger, "tavily"), SearchRequest(("one",))) == ("tavily: unreachable",)
     assert len(vendors.seen) == 1
@@ -73,7 +71,6 @@ def test_vendor_drops_the_connection_one_post_and_one_credit(vendors: Vendors, l
     ("behaviour", "warning"),
     [
         (reply({}, 500), "tavily: http 500"),
-        (reply({}, 400), "tavily: http 400"),
         (reply(b"<html>"), "tavily: bad response"),
         (send(), "tavily: unreachable"),
     ],
@@ -81,7 +78,7 @@ def test_vendor_drops_the_connection_one_post_and_one_credit(vendors: Vendors, l
 def test_call_fails_after_it_was_sent_credit_is_kept(
     vendors: Vendors, ledger: SqliteLedger, behaviour: Behaviour, warning: str
 ) -> None:
-    """contract: Credits: failures that the vendor may bill are counted, each time."""
+    """contract: Credits: failures that the vendor may bill are counted, each of them."""
     vendors.behaviour["tavily"] = behaviour
     assert search(engine(vendors, ledger, "tavily"), FOUR) == (warning,)
     assert ledger.spent("tavily") == 4
@@ -90,7 +87,7 @@ def test_call_fails_after_it_was_sent_credit_is_kept(
 def test_call_times_out_after_it_was_sent_credit_is_kept(
     vendors: Vendors, ledger: SqliteLedger, release: threading.Event
 ) -> None:
-    """contract: Credits: and so is a call whose answer came too late."""
+    """contract: Credits: a call whose answer came too late is counted."""
     vendors.behaviour["tavily"] = drip(release, b"HTTP/1.1 200 OK\r\n", b"X: x\r\n")
     asked = engine(vendors, ledger, "tavily", SIFT_TAVILY_TIMEOUT="1")
     assert search(asked, SearchRequest(("one",))) == ("tavily: timeout",)
@@ -106,8 +103,8 @@ def test_call_was_never_sent_credit_comes_back(vendors: Vendors, ledger: SqliteL
     assert ledger.spent("tavily") == 0
 
 
-def test_vendor_tells_what_it_cost_that_is_booked(vendors: Vendors, ledger: SqliteLedger) -> None:
-    """contract: Credits: `usage.credits` is settled, and the cap then trips early."""
+def test_vendor_states_a_price_it_is_booked(vendors: Vendors, ledger: SqliteLedger) -> None:
+    """contract: Credits: `usage.credits` is booked, so the cap is reached earlier."""
     vendors.behaviour["tavily"] = reply(tavily_body([], usage={"credits": 4}))
     asked = engine(vendors, ledger, "tavily")
     assert search(asked, FOUR) == ()

@@ -1,4 +1,4 @@
-"""What every vendor declares to be set, and what the settings make of it: one suite for all vendors."""
+"""The settings that vendors declare, and how they are read: one suite for all vendors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HOME = {"HOME": "/h"}
 
 
 def on(declared: VendorSettings) -> dict[str, str]:
-    """Return what switches a vendor's source on."""
+    """Return the variables that switch a vendor's source on."""
     return {name: "http://h.example/a" if name.endswith("_URL") else "secret-key" for name in declared.switches}
 
 
@@ -30,14 +30,14 @@ def test_names_and_variables_are_the_vendors_own(declared: VendorSettings) -> No
 
 
 def test_nothing_is_set_the_source_is_off(declared: VendorSettings) -> None:
-    """No vendor is asked before its operator has set something: a URL of his own, or a key."""
+    """No vendor is called before an operator has set its URL or key."""
     assert declared.switches
     with pytest.raises(ConfigError, match=f"^no source is set: set .*{declared.switches[0]}"):
         Config.from_env(HOME, DECLARED)
 
 
 def test_switches_are_set_the_source_is_on_with_its_defaults(declared: VendorSettings) -> None:
-    """What switches it on is enough; the rest is as declared, and the same when it is set as the table shows it."""
+    """The switches are enough; the rest has its declared defaults, as the table shows them."""
     (source,) = Config.from_env(HOME | on(declared), DECLARED).sources
     assert (source.name, source.timeout, source.rerank) == (declared.name, 8.0, True)
     assert source.daily_cap == declared.daily_cap
@@ -56,7 +56,7 @@ def test_one_switch_is_missing_the_source_is_off(declared: VendorSettings) -> No
 
 
 def test_value_is_bad_the_variable_is_named(declared: VendorSettings) -> None:
-    """Each variable is read, also while the source is off; the value is not shown."""
+    """Each variable is checked, also while the source is off; the value is not shown."""
     for setting in declared.settings():
         for environ in ({"SIFT_DEMO": "on"}, on(declared)):
             with pytest.raises(ConfigError, match=f"^{setting.name} ") as raised:
@@ -65,7 +65,7 @@ def test_value_is_bad_the_variable_is_named(declared: VendorSettings) -> None:
 
 
 def test_url_is_a_base_url_a_query_is_refused(declared: VendorSettings) -> None:
-    """A path is put after a base URL; a whole URL may have a query."""
+    """A path is appended to a base URL, which has no query; a whole URL may have one."""
     name, url = declared.variable("URL"), "http://h.example/a?b=c"
     if declared.appends:
         with pytest.raises(ConfigError, match=f"^{name} is a base URL"):
@@ -75,16 +75,16 @@ def test_url_is_a_base_url_a_query_is_refused(declared: VendorSettings) -> None:
         assert Config.from_env(HOME | on(declared) | {name: url}, DECLARED).sources[0].url == url
 
 
-def test_settings_are_told_in_one_line_each(declared: VendorSettings) -> None:
-    """The table of all settings: first the vendors', in the order of answers, then the service's."""
+def test_settings_are_described_in_one_line_each(declared: VendorSettings) -> None:
+    """The table of all settings lists the vendors' first, in source order, then the service's."""
     table = all_settings(DECLARED)
     assert table[-len(SETTINGS) :] == SETTINGS
     assert {*declared.settings()} <= {*table}
     assert all(setting.help and "\n" not in setting.help for setting in declared.settings())
 
 
-def test_maker_makes_the_source_that_is_declared(declared: VendorSettings) -> None:
-    """One name for settings, table, notes and ledger; what cannot be set is as declared."""
+def test_factory_returns_the_declared_source(declared: VendorSettings) -> None:
+    """The factory returns the source that the settings are declared for."""
     (vendor,) = [each for each in VENDORS.values() if each.settings is declared]
     (settings,) = Config.from_env(HOME | on(declared), DECLARED).sources
     assert vendor.make(settings, 1).name == declared.name

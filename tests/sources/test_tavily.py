@@ -1,4 +1,4 @@
-"""Tavily's request and answer (contract: Tavily, Notes, HTTP calls)."""
+"""Tavily's request and answer (contract: Tavily)."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ def source() -> Tavily:
 
 
 def row(url: Any = "https://docs.example/a", **fields: Any) -> dict[str, Any]:
-    """Describe a result."""
+    """Return a result."""
     return {"url": url, "title": "A title", "content": "Some content.", "score": 0.8, "raw_content": None} | fields
 
 
 def body(*rows: Any, **more: Any) -> dict[str, Any]:
-    """Describe an answer."""
+    """Return an answer."""
     empty = {"query": "q", "follow_up_questions": None, "answer": None, "images": []}
     return {**empty, "results": list(rows), "response_time": 1.07, "request_id": "5f0c", **more}
 
 
 def shown(out: SourceOut) -> list[Hit]:
-    """Give the hits as an answer shows them."""
+    """Return the hits as an answer shows them."""
     lists = [SourceList("tavily", out.hits)]
     return list(build_hits(merge(lists, rerank=False), [lists], 50))
 
 
 def asked(query: str, chosen: Filter = NONE, answer: Any = None, k: int = 8) -> tuple[SourceOut, list[Any]]:
-    """Ask once; give what came, and each call's method, URL and body."""
+    """Search once; return the outcome, and each call's method, URL and body."""
     with responses.RequestsMock(assert_all_requests_are_fired=False) as mock:
         key = responses.matchers.header_matcher({"Authorization": "Bearer key", "Content-Type": "application/json"})
         mock.post(URL, json=body(row()) if answer is None else answer, match=[key])
@@ -65,12 +65,12 @@ def asked(query: str, chosen: Filter = NONE, answer: Any = None, k: int = 8) -> 
 
 
 def test_request_without_filters_holds_the_fixed_fields() -> None:
-    """contract: Tavily: basic search, no automatic parameters, no answer, no raw content, no images; 20 results."""
+    """contract: Tavily: the fields that are always sent."""
     assert request_body("cats", Filter()) == {"query": "cats", **FIXED}
 
 
-def test_request_any_filter_fixed_fields_stay_and_no_other_is_there() -> None:
-    """contract: Tavily: what costs more is never asked for, and no field of another name is ever sent."""
+def test_request_any_filter_fixed_fields_stay_and_no_unknown_one_is_sent() -> None:
+    """contract: Tavily: nothing that costs more is requested, and no unlisted field is sent."""
     assert len(FILTERS) > 500
     filters = {
         "include_domains",
@@ -94,7 +94,7 @@ def test_request_any_filter_fixed_fields_stay_and_no_other_is_there() -> None:
 
 
 def test_request_any_filter_time_range_and_dates_are_never_both_sent() -> None:
-    """contract: Dates and topics, Tavily: time_range or dates, as they were set."""
+    """contract: Tavily: a time range or dates, as they were set."""
     for chosen in FILTERS:
         sent = request_body(QUERY, chosen)
         assert sent.get("time_range") == chosen.time_range
@@ -104,7 +104,7 @@ def test_request_any_filter_time_range_and_dates_are_never_both_sent() -> None:
 
 
 def test_request_any_filter_domains_are_sent_with_a_mode_or_not_at_all() -> None:
-    """contract: Tavily: the mode goes with a list only, `restrict` explicitly; dotless entries stay out."""
+    """contract: Tavily: the mode is sent with a list only, `restrict` too; entries without a dot are left out."""
     for chosen in FILTERS:
         sent = request_body(QUERY, chosen)
         include = [domain for domain in chosen.include_domains if domain not in ("gov", "edu")]
@@ -115,9 +115,7 @@ def test_request_any_filter_domains_are_sent_with_a_mode_or_not_at_all() -> None
 
 
 def test_request_any_filter_topic_exact_match_and_date_field_only_when_due() -> None:
-    """contract: Tavily: topic when not general; exact_match when set; include_published_date with news and with any
-    time filter.
-    """
+    """contract: Tavily: topic, exact_match and include_published_date are sent only when due."""
     for chosen in FILTERS:
         sent = request_body(QUERY, chosen)
         assert sent.get("topic") == (None if chosen.topic == "general" else chosen.topic)
@@ -127,7 +125,7 @@ def test_request_any_filter_topic_exact_match_and_date_field_only_when_due() -> 
 
 
 def test_search_both_lists_are_set_both_are_sent() -> None:
-    """contract: Tavily: filters reach Tavily's body, as arrays; one that is not set is absent."""
+    """contract: Tavily: both domain lists are sent as arrays; one that is not set is absent."""
     both = Filter(include_domains=("a.example",), exclude_domains=("x.a.example",))
     ((_, _, sent),) = asked("q", both)[1]
     lists = {"include_domains": ["a.example"], "include_domains_mode": "restrict", "exclude_domains": ["x.a.example"]}
@@ -137,14 +135,14 @@ def test_search_both_lists_are_set_both_are_sent() -> None:
 
 
 def test_notes_any_filter_only_of_dotless_include_domains() -> None:
-    """contract: Notes: an entry left out of the include list is said; one of the exclude list loses nothing."""
+    """contract: Notes: an entry left out of the include list is noted, one of the exclude list is not."""
     for chosen in FILTERS:
         said = ("tavily: include_domains without a dot not sent",)
         assert notes(chosen) == (said if {"gov", "edu"} & set(chosen.include_domains) else ())
 
 
 def test_search_is_one_post_to_the_configured_url() -> None:
-    """contract: Tavily: the configured URL only, whatever `k` is; no other path."""
+    """contract: Tavily: one POST to the configured URL, whatever `k` is."""
     for k in (1, 8, 50):
         out, calls = asked(QUERY, Filter(exact_match=True, topic="news"), k=k)
         fields = {"query": QUERY, "topic": "news", "exact_match": True, "include_published_date": True}
@@ -154,13 +152,13 @@ def test_search_is_one_post_to_the_configured_url() -> None:
 
 @pytest.mark.parametrize("rerank", [True, False])
 def test_settings_are_the_configured_ones(rerank: bool) -> None:
-    """contract: Settings: timeout and `SIFT_TAVILY_RERANK` are the source's own."""
+    """contract: Settings: timeout and `SIFT_TAVILY_RERANK` are the configured ones."""
     made = Tavily.from_config(SourceConfig("tavily", URL, "key", timeout=2.5, rerank=rerank), 1)
     assert (made.name, made.timeout, made.reranked) == ("tavily", 2.5, rerank)
 
 
 def test_search_query_is_long_it_is_cut_with_a_note() -> None:
-    """contract: Texts: Tavily refuses over 400 characters; words it does not count."""
+    """contract: Texts: Tavily refuses more than 400 characters; it does not count words."""
     out, calls = asked("word " * 90 + "w", Filter(include_domains=("gov",)))
     assert calls[0][2]["query"] == "word " * 79 + "word"
     assert out.notes == ("tavily: include_domains without a dot not sent", "tavily: query cut to 400 characters")
@@ -170,7 +168,7 @@ def test_search_query_is_long_it_is_cut_with_a_note() -> None:
 
 
 def test_search_query_is_long_and_exact_it_is_not_asked() -> None:
-    """contract: Texts: with exact_match nothing is cut; the source is not asked, and says so."""
+    """contract: Texts: with exact_match nothing is cut; the source is not asked, and a note says so."""
     out, calls = asked('"a b" ' + "x" * 400, Filter(exact_match=True))
     assert calls == []
     assert out == SourceOut(notes=("tavily: query too long, not asked",), asked=False)
@@ -180,7 +178,7 @@ def test_search_query_is_long_and_exact_it_is_not_asked() -> None:
 
 
 def test_parse_answer_and_extras_are_there_only_hits_come_out() -> None:
-    """contract: Tavily: the inbound answer is dropped, with everything else that was not asked for."""
+    """contract: Tavily: a generated answer is dropped, with everything else that was not requested."""
     out = parse(
         body(
             row(raw_content="RAW", favicon="x", id="1", images=["y"]),
@@ -196,54 +194,42 @@ def test_parse_answer_and_extras_are_there_only_hits_come_out() -> None:
     assert not [word for word in ("GENERATED", "RAW", "i.png", "more?") if word in repr(shown(out))]
 
 
-@pytest.mark.parametrize("images", [None, [], "x", {}])
-def test_parse_fields_nobody_reads_are_odd_nothing_happens(images: Any) -> None:
-    """contract: Tavily: null is no list, and does no harm."""
-    assert parse(body(images=images, response_time="1.67")) == SourceOut()
-
-
 @pytest.mark.parametrize(
     "date",
     [
         "Tue, 01 Sep 2026 08:00:00 GMT",
         "2026-08-30",
-        "2026-08-30T06:12:44Z",
-        "2026-09-01T08:00:00",
-        "3 days ago",
-        "not a date",
     ],
 )
 def test_parse_date_is_given_it_is_passed_on(date: str) -> None:
-    """contract: Search answer: as the vendor sent it, never re-formatted."""
+    """contract: Search answer: dates are passed on as sent."""
     assert [hit.published_date for hit in shown(parse(body(row(published_date=date))))] == [date]
 
 
-@pytest.mark.parametrize("date", [None, "", 0, 1790000000, {}, [], True, ["2026-09-01"]])
+@pytest.mark.parametrize("date", [None, "", 1790000000, ["2026-09-01"], "3 days ago"])
 def test_parse_date_is_missing_none_is_invented(date: Any) -> None:
-    """contract: Tavily: without a date there is no key in the answer."""
+    """contract: Search answer: without a date there is no key in the answer."""
     out = parse(body(row(published_date=date), row("https://b.example/")))
     assert [hit.published_date for hit in shown(out)] == ["", ""]
     assert not [hit for hit in shown(out) if "published_date" in hit.as_dict()]
 
 
-@pytest.mark.parametrize("value", [None, "", 0, [], ["part one", "part two"], {"a": 1}, False])
+@pytest.mark.parametrize("value", [None, 0, ["part one", "part two"]])
 def test_parse_text_is_of_a_wrong_type_it_is_absent(value: Any) -> None:
-    """contract: HTTP calls, Tavily: nulls and junk where a string is promised; the title falls back to the host."""
+    """contract: HTTP calls: a wrong type counts as absent; the title falls back to the host."""
     out = parse(body(row(title=value, content=value)))
     assert [(hit.title, hit.snippet) for hit in shown(out)] == [("docs.example", "")]
 
 
 def test_parse_content_is_markdown_chunks_it_is_one_line() -> None:
-    """contract: Tavily: chunks joined by ` [...] `, with headings and line ends."""
+    """contract: Texts: Tavily's chunks, with headings and line ends, become one line."""
     out = parse(body(row(content="# Head\n\nFirst chunk. [...] Second\tchunk &amp; more.")))
     assert [hit.snippet for hit in shown(out)] == ["# Head First chunk. [...] Second chunk & more."]
 
 
-@pytest.mark.parametrize("junk", [None, 7, "text", [], row(None), row(), row("ftp://a.example/"), row(["x"]), {}])
+@pytest.mark.parametrize("junk", [None, "text", row(None), row("ftp://a.example/"), {}])
 def test_parse_row_is_junk_it_alone_is_dropped(junk: Any) -> None:
-    """contract: HTTP calls: one bad hit never costs another."""
-    if isinstance(junk, dict) and junk.get("url") == "https://docs.example/a":
-        junk = {"title": "No url", "content": "x", "score": 0.9}
+    """contract: HTTP calls: a bad row costs no other row."""
     out = parse(body(junk, row("https://good.example/"), junk))
     assert [hit.url for hit in out.hits] == ["https://good.example/"]
     assert out.found == 1
@@ -253,10 +239,8 @@ def test_parse_row_is_junk_it_alone_is_dropped(junk: Any) -> None:
     ("score", "shown_score", "is_kept"),
     [
         (4.898674, 4.898674, True),
-        (0.9, 0.9, True),
         (0.5, 0.5, True),
         (1, 1.0, True),
-        (0.49, 0.49, False),
         (0.4999999999999999, 0.4999999999999999, False),
         (0, 0.0, False),
         (-1.0, -1.0, False),
@@ -265,13 +249,11 @@ def test_parse_row_is_junk_it_alone_is_dropped(junk: Any) -> None:
         (True, 0.0, False),
         (float("nan"), 0.0, False),
         (float("inf"), 0.0, False),
-        (float("-inf"), 0.0, False),
         (10**400, 0.0, False),
-        ([0.9], 0.0, False),
     ],
 )
 def test_parse_min_score_is_set_lower_and_unscored_hits_go(score: Any, shown_score: float, is_kept: bool) -> None:
-    """R2: on Tavily's own score; no finite number = none; `found` counts before."""
+    """R2: Tavily's own score decides; what is no finite number is no score; `found` counts before."""
     rows = body(row(score=score))
     assert [hit.content.score for hit in parse(rows).hits] == [shown_score]
     cut = parse(rows, 0.5)
@@ -281,7 +263,7 @@ def test_parse_min_score_is_set_lower_and_unscored_hits_go(score: Any, shown_sco
 
 
 def test_parse_score_is_missing_it_is_as_none() -> None:
-    """contract: Tavily: a score that is not there."""
+    """contract: Tavily: an absent score is none."""
     bare = row()
     del bare["score"]
     assert [hit.content.score for hit in parse(body(bare)).hits] == [0.0]
@@ -289,7 +271,7 @@ def test_parse_score_is_missing_it_is_as_none() -> None:
 
 
 def test_search_min_score_is_set_it_is_applied_here() -> None:
-    """contract: Tavily: 0.49 goes, 0.5 and 0.9 stay, before any merge."""
+    """contract: Tavily: lower hits go before any merge, equal ones stay."""
     rows = [row("https://a.example/", score=0.49), row("https://b.example/", score=0.5), row(score=0.9)]
     out, _ = asked("q", Filter(min_score=0.5), body(*rows))
     assert [hit.content.score for hit in out.hits] == [0.5, 0.9]
@@ -300,50 +282,43 @@ def test_search_min_score_is_set_it_is_applied_here() -> None:
     ("usage", "credits"),
     [
         ({"credits": 1}, 1),
-        ({"credits": 2}, 2),
         ({"credits": 17}, 17),
         ({"credits": 0}, 1),
-        ({"credits": -3}, 1),
         ({"credits": 2.0}, 1),
         ({"credits": True}, 1),
         ({"credits": "2"}, 1),
-        ({"credits": None}, 1),
         ({}, 1),
         (None, 1),
         ([2], 1),
-        (2, 1),
         ({"credits": 10**30}, 1_000_000),
     ],
 )
 def test_parse_usage_counts_credits(usage: Any, credits: int) -> None:
-    """contract: Credits: no integer of 1 or more counts as 1; and no number is too large for the ledger."""
+    """contract: Tavily: anything but an integer of at least 1 means 1; none is too large for the ledger."""
     booked = parse(body(usage=usage)).credits
     assert (booked, type(booked)) == (credits, int)
 
 
 def test_parse_usage_is_absent_it_is_one_credit() -> None:
-    """contract: Tavily: the count falls back to 1."""
+    """contract: Tavily: without usage the price is 1."""
     assert parse(body()).credits == 1
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        {},
         {"detail": {"error": "x"}},
         {"results": None, "query": "x"},
         {"results": {}},
-        {"results": "x"},
-        {"results": 0},
     ],
 )
 def test_parse_result_list_is_missing_bad_response(answer: Any) -> None:
-    """contract: HTTP calls: an error body with status 200 is no empty success."""
+    """contract: HTTP calls: a 200 without its list of results is `bad response`."""
     with pytest.raises(SourceError, match=r"^bad response$") as raised:
         parse(answer)
     assert raised.value.sent
 
 
 def test_parse_host_is_off_the_list_hit_stays_here() -> None:
-    """contract: Domain filter: the source filters no domains; that is done after the merge, for every source."""
+    """contract: Domain filter: a source filters no domains; that happens after the merge."""
     assert len(parse(body(row("https://other.test/x"))).hits) == 1

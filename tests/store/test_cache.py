@@ -1,4 +1,4 @@
-"""Answers kept in memory (contract: Cache)."""
+"""The answer cache (contract: Cache)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from collections.abc import Iterator
 import pytest
 
 from sift.search.model import SearchResult, Sizes, encode
-from sift.store.cache import MAX_BODY, MemoryCache
+from sift.search.threads import Job
+from sift.store.cache import MAX_BODY, SWEEP_ENTRIES, MemoryCache
 
 
 class Clock:
-    """Tell a time that tests set."""
+    """A clock that tests set."""
 
     def __init__(self) -> None:
         self.time = 1000.0
@@ -43,7 +44,7 @@ def _switch_often() -> Iterator[None]:
 
 
 def test_get_key_is_known_answer_is_the_one_stored(clock: Clock) -> None:
-    """contract: Cache: what was put is what comes, under its own key alone."""
+    """contract: Cache: an answer is found under its own key alone, as it was stored last."""
     cache = MemoryCache(4, 60, clock)
     cache.put(b"k", result("kept"))
     assert cache.get(b"k") == result("kept")
@@ -54,7 +55,7 @@ def test_get_key_is_known_answer_is_the_one_stored(clock: Clock) -> None:
 
 
 def test_get_time_is_over_answer_is_gone(clock: Clock) -> None:
-    """contract: Cache: `SIFT_CACHE_TTL` seconds from the storing, whoever asks in between."""
+    """contract: Cache: `SIFT_CACHE_TTL` seconds from when it was stored, whoever asks in between."""
     cache = MemoryCache(4, 60, clock)
     cache.put(b"k", result())
     clock.time += 59.9
@@ -65,7 +66,7 @@ def test_get_time_is_over_answer_is_gone(clock: Clock) -> None:
 
 
 def test_put_again_time_starts_anew(clock: Clock) -> None:
-    """contract: Cache: an answer stored later lives later."""
+    """contract: Cache: an answer that is stored again is kept for its full time again."""
     cache = MemoryCache(4, 60, clock)
     cache.put(b"k", result())
     clock.time += 50
@@ -75,7 +76,7 @@ def test_put_again_time_starts_anew(clock: Clock) -> None:
 
 
 def test_put_cache_is_full_longest_unused_goes(clock: Clock) -> None:
-    """contract: Cache: `SIFT_CACHE_ENTRIES` bounds the entries; what is asked for stays."""
+    """contract: Cache: `SIFT_CACHE_ENTRIES` bounds the entries; the one unused for longest is evicted."""
     cache = MemoryCache(2, 60, clock)
     cache.put(b"a", result("a"))
     cache.put(b"b", result("b"))
@@ -83,10 +84,12 @@ def test_put_cache_is_full_longest_unused_goes(clock: Clock) -> None:
     cache.put(b"c", result("c"))
     assert [cache.get(key) is not None for key in (b"a", b"b", b"c")] == [True, False, True]
     assert len(cache) == 2
+    clock.time += 60
+    assert len(cache) == 0
 
 
 def test_put_answer_is_large_it_is_not_kept(clock: Clock) -> None:
-    """contract: Cache: entries are bounded in size too, so that their number is a bound."""
+    """contract: Cache: answers are bounded in size, so that their number bounds memory."""
     cache = MemoryCache(4, 60, clock)
     fits = result(size=MAX_BODY - len(result().results))
     assert len(fits.results) == MAX_BODY
@@ -96,21 +99,108 @@ def test_put_answer_is_large_it_is_not_kept(clock: Clock) -> None:
     assert cache.get(b"l") is None
 
 
-def test_get_thousands_have_expired_each_goes_on_its_own(clock: Clock) -> None:
-    """No access pays for the expiry of all (the hour in the key lets whole caches expire together)."""
+class Sweeping:
+    """Run the thread that sweeps in the test's own: each of its pauses moves the clock on."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.started: list[Job] = []
+        self.is_refused = False
+
+    def sleep(self, seconds: float) -> None:
+        self.clock.time += seconds
+
+    def start(self, job: Job) -> None:
+        if self.is_refused:
+            raise RuntimeError("can't start new thread")
+        self.started.append(job)
+
+    def cache(self, entries: int = 4, ttl: float = 60) -> MemoryCache:
+        return MemoryCache(entries, ttl, self.clock, self.sleep, self.start)
+
+
+def test_put_seconds_are_fewer_than_the_time_to_live_answer_goes_then(clock: Clock) -> None:
+    """contract: Cache: an answer is kept to the end of its hour at most, and one of an hour that is over not at all."""
+    cache = MemoryCache(4, 60, clock)
+    cache.put(b"k", result(), 5)
+    cache.put(b"late", result(), 0)
+    assert len(cache) == 1
+    clock.time += 5
+    assert cache.get(b"k") is None
+
+
+def test_len_some_have_expired_they_are_not_counted(clock: Clock) -> None:
+    """contract: Cache: what has expired is no entry, whether anybody asked for it or not."""
+    cache = MemoryCache(5000, 60, clock)
+    for number in range(1000):
+        cache.put(b"%d" % number, result())
+    clock.time += 30
+    cache.put(b"new", result())
+    cache.put(b"7", result())  # kept for its full time again
+    clock.time += 30
+    assert len(cache) == 2
+    assert cache.get(b"7") == cache.get(b"new") == result()
+
+
+def test_nobody_asks_any_more_expired_answers_leave_memory_within_half_a_minute(clock: Clock) -> None:
+    """contract: Cache: a worker without requests drops queries and answers too, and its thread ends with the last."""
+    sweeping = Sweeping(clock)
+    cache = sweeping.cache(5000)
+    for number in range(1000):
+        cache.put(b"%d" % number, result())
+    stored = clock.time
+    (job,) = sweeping.started
+    job()  # returns when all are gone
+    assert len(cache._answers) == len(cache._answers.expiries) == 0
+    assert 60 <= clock.time - stored < 90
+    cache.put(b"k", result())
+    assert len(sweeping.started) == 2
+
+
+def test_thousands_have_expired_they_are_dropped_in_small_steps(clock: Clock) -> None:
+    """No access waits for the expiry of all (whole caches expire together at the end of an hour)."""
     cache = MemoryCache(5000, 60, clock)
     for number in range(5000):
         cache.put(b"%d" % number, result())
     clock.time += 61
     assert cache.get(b"7") is None
-    assert len(cache) == 4999
-    cache.put(b"new", result("new"))
-    assert cache.get(b"new") == result("new")
-    assert len(cache) == 5000
+    assert len(cache._answers) == 4999
+    assert cache._sweep()
+    assert len(cache._answers) == 4999 - SWEEP_ENTRIES
+
+
+def test_no_thread_can_be_started_nothing_is_kept_until_one_can(clock: Clock) -> None:
+    """contract: Cache: on a host out of threads nothing could be dropped in time, so nothing is stored; no error."""
+    sweeping = Sweeping(clock)
+    cache = sweeping.cache()
+    sweeping.is_refused = True
+    cache.put(b"k", result())
+    assert cache.get(b"k") is None
+    sweeping.is_refused = False
+    cache.put(b"k", result())
+    assert cache.get(b"k") == result()
+
+
+def test_cache_is_gone_its_thread_ends(clock: Clock) -> None:
+    """A thread that sweeps does not keep a cache alive that nobody uses."""
+    caches: list[MemoryCache] = []
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        clock.time += seconds
+        if len(pauses) == 2:
+            caches.clear()
+
+    sweeping = Sweeping(clock)
+    caches.append(MemoryCache(4, 60, clock, sleep, sweeping.start))
+    caches[0].put(b"k", result())
+    sweeping.started[0]()
+    assert len(pauses) == 2
 
 
 def test_stored_answer_cannot_be_changed(clock: Clock) -> None:
-    """contract: Cache: what is stored is immutable, and never shared with an answer being built."""
+    """contract: Cache: nobody who receives an answer can change the stored one."""
     cache = MemoryCache(4, 60, clock)
     cache.put(b"k", result())
     found = cache.get(b"k")
@@ -125,7 +215,7 @@ def test_stored_answer_cannot_be_changed(clock: Clock) -> None:
 
 @pytest.mark.usefixtures("_switch_often")
 def test_threads_hammer_it_no_error_and_it_works_after() -> None:
-    """contract: Cache: reads, writes and expiry of 8 threads; then it still stores and serves."""
+    """contract: Cache: reads, writes and expiry from 8 threads; afterwards it still stores and serves."""
     ticks = iter(range(10**9))
     cache = MemoryCache(16, 3, lambda: float(next(ticks)))
     errors: list[BaseException] = []
@@ -161,7 +251,7 @@ def test_threads_hammer_it_no_error_and_it_works_after() -> None:
 @pytest.mark.parametrize("first", ["get", "put"])
 @pytest.mark.parametrize("second", ["get", "put", "len"])
 def test_thread_is_in_the_middle_others_wait(first: str, second: str) -> None:
-    """contract: Cache: one lock round every access, reads too (an access asks the clock while it holds the lock)."""
+    """contract: Cache: one lock guards every access, reads included (an access reads the clock under the lock)."""
     inside, go_on = threading.Event(), threading.Event()
 
     def clock() -> float:
@@ -183,20 +273,3 @@ def test_thread_is_in_the_middle_others_wait(first: str, second: str) -> None:
     for thread in threads:
         thread.join(20)
         assert not thread.is_alive()
-
-
-def test_threads_have_hammered_it_every_later_store_works() -> None:
-    """contract: Cache: a cache that expired under many threads is as good as a new one."""
-    ticks = iter(range(10**9))
-    cache = MemoryCache(8, 2, lambda: float(next(ticks)))
-    threads = [
-        threading.Thread(target=lambda: [cache.put(b"k", result()) or cache.get(b"k") for _ in range(2000)])
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    for number in range(20):
-        cache.put(b"%d" % number, result(str(number)))
-        assert cache.get(b"%d" % number) == result(str(number))

@@ -1,31 +1,38 @@
-"""The daily cap on disk (contract: Credits)."""
+"""The credit ledger on disk (contract: Credits)."""
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sift.search.protocols import LedgerError
+from sift.search.protocols import LedgerError, LedgerLostError
 from sift.store.ledger import SqliteLedger
+from sift.store.mark import Mark
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 NOON = datetime(2026, 9, 29, 12, tzinfo=UTC).timestamp()
 
 
 class Clock:
-    """Tell a time that tests set."""
+    """A clock that tests set."""
 
     def __init__(self, text: str = "2026-09-29T12:00:00") -> None:
         self.set(text)
@@ -57,7 +64,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def make(path: Path, clock: Clock) -> Iterator[Callable[[int], SqliteLedger]]:
-    """Make ledgers on one file, each as a process of its own would."""
+    """Make ledgers on one file, each as if in a process of its own."""
     made: list[SqliteLedger] = []
 
     def ledger(cap: int = 5) -> SqliteLedger:
@@ -67,10 +74,27 @@ def make(path: Path, clock: Clock) -> Iterator[Callable[[int], SqliteLedger]]:
     yield ledger
     for each in made:
         each._close()
+        for abandoned in each._abandoned:
+            abandoned.close()
+
+
+@pytest.fixture
+def logged() -> Iterator[list[str]]:
+    """Collect what the ledger logs."""
+    messages: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("sift.store")
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(handler)
+    yield messages
+    logger.removeHandler(handler)
+    logger.setLevel(level)
 
 
 def take(ledger: SqliteLedger, times: int = 1) -> int:
-    """Ask for credits; count those given."""
+    """Ask for credits; return how many were granted."""
     return sum(ledger.reserve("tavily", deadline=later()) is not None for _ in range(times))
 
 
@@ -78,7 +102,7 @@ def take(ledger: SqliteLedger, times: int = 1) -> int:
 
 
 def test_reserve_up_to_the_cap_and_no_further(make: Any) -> None:
-    """contract: Credits: one credit a call, none beyond the cap; the numbers agree all the way."""
+    """contract: Credits: one credit a call, none beyond the cap; spent and left agree throughout."""
     ledger = make(3)
     assert (ledger.spent("tavily"), ledger.left("tavily")) == (0, 3)
     for spent in (1, 2, 3):
@@ -98,7 +122,7 @@ def test_source_has_no_cap_it_is_free(make: Any, path: Path) -> None:
 
 
 def test_cap_is_zero_never_call(make: Any, path: Path) -> None:
-    """contract: Credits: `0` = never call, without a look at the file."""
+    """contract: Credits: a cap of 0 refuses every call, and the file is never opened."""
     ledger = make(0)
     assert ledger.left("tavily") == 0
     assert ledger.reserve("tavily", deadline=later()) is None
@@ -115,18 +139,19 @@ def test_sources_have_caps_each_its_own(path: Path, clock: Clock) -> None:
     ledger._close()
 
 
-@pytest.mark.parametrize(("credits", "spent"), [(1, 1), (0, 0), (2, 2), (7, 7)])
+@pytest.mark.parametrize(("credits", "spent"), [(1, 1), (0, 0), (7, 7)])
 def test_settle_books_what_the_call_cost(make: Any, credits: int, spent: int) -> None:
-    """contract: Credits: settled to `usage.credits`; a call that never left gives its credit back."""
+    """contract: Credits: the credit becomes the price; a call that was never sent is refunded."""
     ledger = make(5)
     day = ledger.reserve("tavily", deadline=later())
+    assert ledger.left("tavily") == 4
     ledger.settle("tavily", day, credits)
-    assert ledger.spent("tavily") == spent
     assert ledger.left("tavily") == max(0, 5 - spent)
+    assert ledger.spent("tavily") == spent
 
 
 def test_call_cost_more_than_was_left_next_call_is_refused(make: Any) -> None:
-    """contract: Credits: a price beyond the cap is booked in full, and nothing is called after it."""
+    """contract: Credits: a price beyond the cap is booked in full, and no call follows it."""
     ledger = make(5)
     day = ledger.reserve("tavily", deadline=later())
     ledger.settle("tavily", day, 9)
@@ -135,14 +160,14 @@ def test_call_cost_more_than_was_left_next_call_is_refused(make: Any) -> None:
 
 
 def test_call_is_not_settled_it_keeps_its_credit(make: Any) -> None:
-    """contract: Credits: a call that failed after it was sent counts, however often that happens."""
+    """contract: Credits: a call that failed after it was sent keeps its credit."""
     ledger = make(5)
     assert take(ledger, 8) == 5
     assert make(5).left("tavily") == 0
 
 
 def test_credit_given_back_can_be_taken_again(make: Any) -> None:
-    """contract: Credits: a refused connection costs nothing, so a vendor that is down does not use the budget up."""
+    """contract: Credits: a refunded credit can be taken again: a vendor that is down does not use up the budget."""
     ledger = make(2)
     for _ in range(10):
         ledger.settle("tavily", ledger.reserve("tavily", deadline=later()), 0)
@@ -150,7 +175,7 @@ def test_credit_given_back_can_be_taken_again(make: Any) -> None:
 
 
 def test_restart_count_goes_on(make: Any) -> None:
-    """contract: Credits: 4 of 5 used, restart, 3 asked for: one is given."""
+    """contract: Credits: 4 of 5 used, restart, 3 asked for: one is granted."""
     first = make(5)
     assert take(first, 4) == 4
     first._close()
@@ -158,14 +183,14 @@ def test_restart_count_goes_on(make: Any) -> None:
 
 
 def test_cap_is_changed_spent_credits_stay(make: Any) -> None:
-    """contract: Credits: another cap is another limit, not another count."""
+    """contract: Credits: a changed cap is another limit, not another count."""
     assert take(make(3), 3) == 3
     assert make(5).left("tavily") == 2
     assert make(2).left("tavily") == 0
 
 
 def test_another_process_takes_the_rest_it_shows_with_the_next_credit(make: Any) -> None:
-    """contract: Credits: what is left is known without the file while some is; only the taking itself decides."""
+    """contract: Credits: the credits left may be out of date; only taking one decides."""
     mine, other = make(3), make(3)
     assert mine.left("tavily") == 3
     assert take(other, 3) == 3
@@ -175,7 +200,7 @@ def test_another_process_takes_the_rest_it_shows_with_the_next_credit(make: Any)
 
 
 def test_credit_comes_back_from_another_process_it_is_seen(make: Any) -> None:
-    """contract: Credits: a source that looks spent is looked at again each time."""
+    """contract: Credits: a source at its cap is read afresh each time."""
     mine, other = make(1), make(1)
     day = other.reserve("tavily", deadline=later())
     assert mine.left("tavily") == 0
@@ -187,7 +212,7 @@ def test_credit_comes_back_from_another_process_it_is_seen(make: Any) -> None:
 
 
 def test_new_day_fresh_count(make: Any, clock: Clock) -> None:
-    """contract: Credits: the day ends at midnight UTC, over a leap day and the year's end too."""
+    """contract: Credits: the day ends at midnight UTC, also at a leap day and at the end of a year."""
     ledger = make(2)
     for now, day in (
         ("2027-12-31T23:59:59", "2027-12-31"),
@@ -203,7 +228,7 @@ def test_new_day_fresh_count(make: Any, clock: Clock) -> None:
 
 
 def test_clock_steps_back_no_new_budget(make: Any, clock: Clock) -> None:
-    """contract: Credits: a day that was counted stays counted when the clock goes back before it."""
+    """contract: Credits: credits of the next day count when the clock is set back before it."""
     ledger = make(3)
     assert take(ledger, 2) == 2
     clock.set("2026-09-28T23:00:00")
@@ -215,17 +240,26 @@ def test_clock_steps_back_no_new_budget(make: Any, clock: Clock) -> None:
     assert ledger.left("tavily") == 3
 
 
+def test_clock_was_a_year_ahead_and_is_corrected_budget_is_todays(make: Any, clock: Clock) -> None:
+    """contract: Credits: a day further ahead than the next one was a clock gone wrong, and does not count."""
+    ledger = make(3)
+    for ahead in ("2027-09-29T12:00:00", "2026-10-01T00:00:00"):
+        clock.set(ahead)
+        assert take(ledger, 3) == 3
+    clock.set("2026-09-29T12:00:00")
+    assert (ledger.left("tavily"), ledger.spent("tavily")) == (3, 0)
+    assert take(ledger, 5) == 3
+
+
 @pytest.mark.parametrize(
     ("now", "end"),
     [
         ("2026-09-29T00:00:00", "2026-09-30T00:00:00Z"),
-        ("2026-09-29T23:59:59", "2026-09-30T00:00:00Z"),
-        ("2027-12-31T12:00:00", "2028-01-01T00:00:00Z"),
-        ("2028-02-28T23:59:59", "2028-02-29T00:00:00Z"),
+        ("2027-12-31T23:59:59", "2028-01-01T00:00:00Z"),
     ],
 )
 def test_budget_ends_at_the_next_midnight_utc(make: Any, clock: Clock, now: str, end: str) -> None:
-    """contract: Credits: the moment that is told is the one at which a fresh count begins."""
+    """contract: Credits: the reported end of the day is the moment at which a fresh count begins."""
     clock.set(now)
     ledger = make(2)
     assert ledger.resets_at() == end
@@ -235,7 +269,7 @@ def test_budget_ends_at_the_next_midnight_utc(make: Any, clock: Clock, now: str,
 
 
 def test_call_runs_over_midnight_it_is_settled_on_its_own_day(make: Any, clock: Clock) -> None:
-    """contract: Credits: a credit belongs to the day it was taken on."""
+    """contract: Credits: a credit belongs to the day on which it was taken."""
     clock.set("2026-09-29T23:59:59")
     ledger = make(3)
     day = ledger.reserve("tavily", deadline=later())
@@ -248,7 +282,7 @@ def test_call_runs_over_midnight_it_is_settled_on_its_own_day(make: Any, clock: 
 
 
 def test_credit_is_given_back_twice_count_is_not_below_zero(make: Any) -> None:
-    """contract: Credits: no mistake makes a budget larger than the cap."""
+    """contract: Credits: a count never falls below zero."""
     ledger = make(2)
     day = ledger.reserve("tavily", deadline=later())
     for _ in range(3):
@@ -256,9 +290,9 @@ def test_credit_is_given_back_twice_count_is_not_below_zero(make: Any) -> None:
     assert (ledger.spent("tavily"), ledger.left("tavily")) == (0, 2)
 
 
-@pytest.mark.parametrize("zone", ["Asia/Tokyo", "America/New_York", "UTC", "XXX-14", "XXX+12"])
+@pytest.mark.parametrize("zone", ["XXX-14", "XXX+12"])
 def test_time_zone_of_the_host_day_is_utc(make: Any, clock: Clock, monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
-    """contract: Credits: the same day on every host, at 23:30 and at 00:30 UTC."""
+    """contract: Credits: the day is the UTC day on every host, at 23:30 and at 00:30 UTC."""
     monkeypatch.setenv("TZ", zone)
     time.tzset()
     try:
@@ -315,7 +349,7 @@ def run(code: str, path: Path, cap: int = 5) -> subprocess.Popen[str]:
 
 
 def test_threads_ask_at_once_cap_is_exact(make: Any) -> None:
-    """contract: Credits: cap 5, 40 requests at once: 5."""
+    """contract: Credits: 40 threads at once and a cap of 5 are 5 credits."""
     ledger, start, taken = make(5), threading.Barrier(40), list[bool]()
 
     def ask() -> None:
@@ -332,7 +366,7 @@ def test_threads_ask_at_once_cap_is_exact(make: Any) -> None:
 
 @pytest.mark.parametrize("exists", [False, True])
 def test_processes_and_threads_ask_at_once_cap_is_exact(make: Any, path: Path, exists: bool) -> None:
-    """contract: Credits: 2 processes of 16 threads ask for 800 of 300, on a new file and on one in use."""
+    """contract: Credits: 2 processes of 16 threads ask for 800 of 300 credits, on a new file and on one in use."""
     before = take(make(300), 7) if exists else 0
     workers = [run(TAKE_IN_THREADS, path, 300) for _ in range(2)]
     for worker in workers:
@@ -346,8 +380,8 @@ def test_processes_and_threads_ask_at_once_cap_is_exact(make: Any, path: Path, e
 
 
 def test_process_is_killed_in_mid_burst_cap_holds_over_all_lives(make: Any, path: Path) -> None:
-    """contract: Credits: kill -9 twice; what was taken stays taken, and all lives together take the cap and no more."""
-    cap, seen = 200, 0
+    """contract: Credits: credits taken before a kill stay taken, and all lives together take exactly the cap."""
+    cap, seen = 2000, 0
     for lines in (40, 60):
         with run(TAKE_ALOUD, path, cap) as life:
             assert life.stdout is not None
@@ -356,7 +390,7 @@ def test_process_is_killed_in_mid_burst_cap_holds_over_all_lives(make: Any, path
             life.send_signal(signal.SIGKILL)
             seen += lines + life.stdout.read().count("taken\n")
         spent = make(cap).spent("tavily")
-        assert seen <= spent <= seen + 2  # the credit of each life's last moment may be booked and not told
+        assert seen <= spent <= seen + 2  # each life may have taken one more without saying so
     with run(TAKE_ALOUD, path, cap) as last:
         rest = last.communicate(timeout=60)[0].count("taken\n")
     assert cap - 2 <= seen + rest <= cap
@@ -394,7 +428,7 @@ print(take(9))
 
 
 def test_process_forks_child_opens_its_own_connection(path: Path) -> None:
-    """contract: Credits: a connection that was used before a fork is not used, nor closed, by the child."""
+    """contract: Credits: a child neither uses nor closes a connection of its parent."""
     with run(FORK, path, 5) as parent:
         assert parent.communicate(timeout=60)[0] == "2\n"
     assert parent.returncode == 0
@@ -404,7 +438,7 @@ def test_process_forks_child_opens_its_own_connection(path: Path) -> None:
 
 
 def refused(ledger: SqliteLedger) -> None:
-    """Check that no credit is given, and that every look at the ledger says so."""
+    """Check that no credit is granted, and that every read fails."""
     for use in (
         lambda: ledger.reserve("tavily", deadline=soon()),
         lambda: ledger.left("tavily"),
@@ -416,19 +450,19 @@ def refused(ledger: SqliteLedger) -> None:
 
 
 def test_directory_cannot_be_made_ledger_error(tmp_path: Path) -> None:
-    """contract: Credits: never called unmetered."""
+    """contract: Credits: without a ledger no credit is granted."""
     (tmp_path / "file").write_text("")
     refused(SqliteLedger(tmp_path / "file" / "state" / "ledger.sqlite3", {"tavily": 5}))
 
 
 def test_file_is_a_directory_ledger_error(path: Path) -> None:
-    """contract: Credits: nor when something else is in its place."""
+    """contract: Credits: nor is one with something else in its place."""
     path.mkdir(parents=True)
     refused(SqliteLedger(path, {"tavily": 5}))
 
 
 def test_file_is_read_only_ledger_error_but_the_count_is_known(make: Any, path: Path) -> None:
-    """contract: Credits: a ledger that cannot be written gives no credit."""
+    """contract: Credits: a ledger that cannot be written grants no credit."""
     assert take(make(5), 2) == 2
     ledger = make(5)
     assert ledger.left("tavily") == 3
@@ -448,7 +482,7 @@ GARBAGE = {
 
 @pytest.mark.parametrize("content", GARBAGE.values(), ids=GARBAGE.keys())
 def test_file_is_corrupt_ledger_error_and_it_stays_as_it_is(path: Path, content: bytes) -> None:
-    """contract: Credits: an unreadable file is never replaced: a fresh one would be a fresh budget."""
+    """contract: Credits: an unreadable file is never replaced: a new one would be a new budget."""
     path.parent.mkdir()
     path.write_bytes(content)
     ledger = SqliteLedger(path, {"tavily": 5})
@@ -458,7 +492,7 @@ def test_file_is_corrupt_ledger_error_and_it_stays_as_it_is(path: Path, content:
 
 
 def test_file_is_corrupt_inside_ledger_error_until_it_is_repaired(make: Any, path: Path) -> None:
-    """contract: Credits: pages that are damaged count as unreadable; a repaired file is read anew without a restart."""
+    """contract: Credits: a damaged page makes a file unreadable; a repaired file is read again without a restart."""
     ledger = make(5)
     assert take(ledger, 2) == 2
     ledger._close()
@@ -473,7 +507,7 @@ def test_file_is_corrupt_inside_ledger_error_until_it_is_repaired(make: Any, pat
 
 
 def test_table_is_another_one_ledger_error_and_it_stays(path: Path) -> None:
-    """contract: Credits: a database of something else is not a ledger."""
+    """contract: Credits: another program's database is not a ledger."""
     path.parent.mkdir()
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE spent (name TEXT)")
@@ -508,9 +542,7 @@ print(tell(lambda: ledger.reserve("tavily", deadline=time.monotonic() + 5)))
 
 @pytest.mark.parametrize(("state", "booked"), [("opened", 4), ("closed", 1)])
 def test_disk_is_full_ledger_error_until_there_is_room(make: Any, path: Path, state: str, booked: int) -> None:
-    """contract: Credits: what cannot be written is not given; with room again it goes on,
-    and books what had to wait.
-    """
+    """contract: Credits: what cannot be written is not granted; once there is room, pending prices are booked."""
     if state == "opened":
         take(make(9), 2)
     with run(FULL, path, 9) as worker:
@@ -524,14 +556,14 @@ def test_disk_is_full_ledger_error_until_there_is_room(make: Any, path: Path, st
 
 @pytest.fixture
 def other(path: Path) -> Iterator[sqlite3.Connection]:
-    """Be another program that has the file open."""
+    """Another program that has the file open."""
     path.parent.mkdir(exist_ok=True)
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         yield db
 
 
 def seconds(use: Callable[[], object]) -> float:
-    """Give the time that a use which must fail takes: the best of three, as a busy machine may stop for a moment."""
+    """Return the seconds that a failing use takes: the best of three, as a busy machine may stall."""
     taken = []
     for _ in range(3):
         started = time.monotonic()
@@ -544,7 +576,7 @@ def seconds(use: Callable[[], object]) -> float:
 
 
 def test_file_is_locked_waiting_ends_at_the_deadline(make: Any, other: sqlite3.Connection) -> None:
-    """contract: Credits: waiting for the ledger counts into Tavily's timeout; when it is free again it works."""
+    """contract: Credits: waiting for a locked file ends at the deadline; once it is free credits are granted again."""
     ledger = make(5)
     assert take(ledger) == 1
     other.execute("BEGIN EXCLUSIVE")
@@ -555,7 +587,7 @@ def test_file_is_locked_waiting_ends_at_the_deadline(make: Any, other: sqlite3.C
 
 
 def test_file_is_locked_before_it_is_opened_waiting_ends_at_the_deadline(make: Any, other: sqlite3.Connection) -> None:
-    """contract: Credits: the same when the lock meets the first use; a mere look waits next to nothing."""
+    """contract: Credits: the same when the first use meets the lock; a read hardly waits."""
     other.execute("BEGIN EXCLUSIVE")
     ledger = make(5)
     assert seconds(lambda: ledger.reserve("tavily", deadline=soon())) < 0.8
@@ -566,9 +598,7 @@ def test_file_is_locked_before_it_is_opened_waiting_ends_at_the_deadline(make: A
 
 
 def test_file_is_read_while_it_is_first_opened_credit_is_given(make: Any, other: sqlite3.Connection) -> None:
-    """contract: Credits: another process at its own first use is waited for,
-    though SQLite itself would give up at once.
-    """
+    """contract: Credits: another process at its own first use is waited for, although SQLite would give up at once."""
     other.execute("CREATE TABLE t (x)")
     other.execute("BEGIN IMMEDIATE")
     taken = list[int]()
@@ -583,7 +613,7 @@ def test_file_is_read_while_it_is_first_opened_credit_is_given(make: Any, other:
 
 
 def test_file_is_locked_for_a_moment_credit_is_given(make: Any, other: sqlite3.Connection) -> None:
-    """contract: Credits: within the timeout a busy ledger is waited for."""
+    """contract: Credits: a busy ledger is waited for within the timeout."""
     ledger, taken = make(5), list[int]()
     assert take(ledger) == 1
     other.execute("BEGIN EXCLUSIVE")
@@ -597,7 +627,7 @@ def test_file_is_locked_for_a_moment_credit_is_given(make: Any, other: sqlite3.C
 
 
 def test_another_thread_waits_each_keeps_its_own_deadline(make: Any, other: sqlite3.Connection) -> None:
-    """contract: Credits: a thread that waits for another one of its process gives up at its own deadline."""
+    """contract: Credits: a thread that waits for another thread gives up at its own deadline."""
     ledger, taken = make(5), list[int]()
     assert take(ledger) == 1
     other.execute("BEGIN EXCLUSIVE")
@@ -614,7 +644,7 @@ def test_another_thread_waits_each_keeps_its_own_deadline(make: Any, other: sqli
 
 
 def test_deadline_has_passed_no_credit_is_lost(make: Any, other: sqlite3.Connection) -> None:
-    """contract: Credits: a call that comes too late finds the ledger as it was."""
+    """contract: Credits: a call past its deadline takes no credit."""
     ledger = make(5)
     assert take(ledger) == 1
     other.execute("BEGIN EXCLUSIVE")
@@ -627,7 +657,7 @@ def test_deadline_has_passed_no_credit_is_lost(make: Any, other: sqlite3.Connect
 def test_file_is_locked_at_the_end_price_is_booked_before_the_next_credit(
     make: Any, other: sqlite3.Connection, price: int, spent: int
 ) -> None:
-    """contract: Credits: a locked file holds no answer up, and the price that it could not take is not forgotten."""
+    """contract: Credits: a locked file delays no answer, and the price that it could not take is booked later."""
     ledger = make(5)
     day = ledger.reserve("tavily", deadline=later())
     other.execute("BEGIN EXCLUSIVE")
@@ -641,10 +671,204 @@ def test_file_is_locked_at_the_end_price_is_booked_before_the_next_credit(
 
 
 def test_settings_of_the_file_survive_a_kill(make: Any, path: Path) -> None:
-    """contract: Credits: a write-ahead log, in the state directory only, which is the owner's alone."""
+    """contract: Credits: a write-ahead log, in a state directory that only its owner may read."""
     ledger = make(5)
     take(ledger)
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert {each.name for each in path.parent.iterdir()} <= {path.name, path.name + "-wal", path.name + "-shm"}
     assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+# Prices that are booked later
+
+
+class Interleaved(sqlite3.Connection):
+    """Call `before` and `after` around each statement that books a price."""
+
+    before: Callable[[], None] = staticmethod(lambda: None)
+    after: Callable[[], None] = staticmethod(lambda: None)
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        is_booking = sql.startswith("UPDATE spent")
+        if is_booking:
+            self.before()
+        cursor = super().execute(sql, *parameters)
+        if is_booking:
+            self.after()
+        return cursor
+
+
+PRICES = st.lists(st.sampled_from([0, 2, 3, 7]), min_size=1, max_size=8)
+MOMENTS = st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.integers(0, 2)), max_size=10)
+
+
+@settings(max_examples=60, deadline=None)
+@given(prices=PRICES, moments=MOMENTS)
+def test_prices_come_in_any_interleaving_the_sum_is_exact(
+    prices: list[int], moments: list[tuple[int, bool, int]]
+) -> None:
+    """contract: Credits: other calls end before and after a price is written, and the file is locked now and then."""
+    connection = type("Connection", (Interleaved,), {})
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "ledger.sqlite3"
+        ledger = SqliteLedger(
+            path, {"tavily": 1000}, lambda: NOON, connect=partial(sqlite3.connect, factory=connection)
+        )
+        assert take(ledger, len(prices)) == len(prices)
+        rest, threads = list(prices), list[threading.Thread]()
+
+        def others(count: int) -> None:
+            """Let other calls end: each adds its price, and waits for the lock."""
+            for _ in range(min(count, len(rest))):
+                price, known = rest.pop(), len(ledger._unbooked)
+                threads.append(threading.Thread(target=ledger.settle, args=("tavily", "2026-09-29", price)))
+                threads[-1].start()
+                wait_for(lambda known=known: len(ledger._unbooked) > known)
+
+        def before() -> None:
+            nonlocal late
+            arrive, is_locked, late = moments.pop() if moments else (0, False, 0)
+            others(arrive)
+            if is_locked:
+                raise sqlite3.OperationalError("database is locked")
+
+        late = 0
+        connection.before, connection.after = staticmethod(before), staticmethod(lambda: others(late))
+        while rest:
+            ledger.settle("tavily", "2026-09-29", rest.pop())
+        for thread in threads:
+            thread.join(20)
+        moments.clear()
+        assert ledger.spent("tavily") == sum(prices)
+        ledger.close()
+        other = SqliteLedger(path, {"tavily": 1000}, lambda: NOON)
+        assert other.spent("tavily") == sum(prices)
+        other.close()
+
+
+def test_file_is_locked_until_the_process_stops_price_is_booked_then(make: Any, other: sqlite3.Connection) -> None:
+    """contract: Credits: closing the ledger waits for a locked file, as nobody books the price later."""
+    ledger = make(9)
+    day = ledger.reserve("tavily", deadline=later())
+    other.execute("BEGIN EXCLUSIVE")
+    ledger.settle("tavily", day, 5)
+    closing_it = threading.Thread(target=ledger.close)
+    closing_it.start()
+    wait_for(ledger._lock.locked)
+    other.execute("ROLLBACK")
+    closing_it.join(20)
+    assert not closing_it.is_alive()
+    assert ledger._connection is None
+    assert make(9).spent("tavily") == 5
+
+
+# A ledger whose files go away
+
+
+def delete_log(path: Path) -> None:
+    path.with_name(path.name + "-wal").unlink()
+
+
+def replace_log(path: Path) -> None:
+    delete_log(path)
+    path.with_name(path.name + "-wal").touch()
+
+
+def delete_all(path: Path) -> None:
+    for each in path.parent.iterdir():
+        each.unlink()
+
+
+def replace_by_a_copy(path: Path) -> None:
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def replace_by_another(path: Path) -> None:
+    delete_all(path)
+    ledger = SqliteLedger(path, {"tavily": 5}, lambda: NOON)
+    assert take(ledger) == 1
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_open"),
+    [
+        *(
+            (damage, True)
+            for damage in (delete_log, replace_log, delete_all, replace_by_a_copy, truncate, replace_by_another)
+        ),
+        *((damage, False) for damage in (delete_all, truncate, replace_by_another)),
+    ],
+)
+def test_files_go_away_no_credit_is_given_by_any_process_of_the_service(
+    path: Path, logged: list[str], damage: Callable[[Path], None], is_open: bool
+) -> None:
+    """contract: Credits: it is noticed, the log says so once a process, and later workers get no new budget either."""
+    mark, made = Mark(), list[SqliteLedger]()
+
+    def worker() -> SqliteLedger:
+        made.append(SqliteLedger(path, {"tavily": 5}, lambda: NOON, mark=mark))
+        return made[-1]
+
+    first, second = worker(), worker()
+    assert (take(first, 2), take(second, 2), first.left("tavily")) == (2, 2, 1)
+    if not is_open:
+        first._close()
+        second._close()
+    damage(path)
+    logged.clear()
+    for ledger in (second, first, worker()):
+        for _ in range(2):
+            for use in (ledger.left, ledger.spent, partial(ledger.reserve, deadline=soon())):
+                with pytest.raises(LedgerError):
+                    use("tavily")
+    with pytest.raises(LedgerLostError):
+        first.left("tavily")
+    assert logged == ["ledger_lost"] * 3
+    for ledger in made:
+        for db in ledger._abandoned:
+            db.close()
+
+
+def test_log_was_deleted_and_the_service_is_started_again_the_count_is_whole(path: Path) -> None:
+    """contract: Credits: what only the deleted log held is written back when its loss is noticed."""
+    ledger = SqliteLedger(path, {"tavily": 5}, lambda: NOON)
+    assert take(ledger, 3) == 3
+    delete_log(path)
+    with pytest.raises(LedgerError):
+        ledger.reserve("tavily", deadline=soon())
+    again = SqliteLedger(path, {"tavily": 5}, lambda: NOON)
+    assert again.spent("tavily") == 3
+    again.close()
+    ledger._abandoned[0].close()
+
+
+def test_ledger_is_new_the_log_says_so_once(path: Path, logged: list[str]) -> None:
+    """contract: Credits: nobody gets a new budget unnoticed; a ledger that is opened again is not new."""
+    for _ in range(2):
+        ledger = SqliteLedger(path, {"tavily": 5}, lambda: NOON)
+        assert take(ledger) == 1
+        ledger.close()
+    assert logged == ["ledger_created"]
+
+
+def test_ledger_of_an_older_version_is_named_and_counts_on(path: Path, logged: list[str]) -> None:
+    """contract: Credits: a ledger without an identity is not new; it gets one."""
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(
+            "CREATE TABLE spent (source TEXT, day TEXT, credits INTEGER, PRIMARY KEY (source, day)) WITHOUT ROWID"
+        )
+        db.execute("INSERT INTO spent VALUES ('tavily', '2026-09-29', 3)")
+        db.commit()
+    ledger = SqliteLedger(path, {"tavily": 5}, lambda: NOON)
+    assert take(ledger, 5) == 2
+    ledger.close()
+    assert logged == []

@@ -1,6 +1,6 @@
-"""The short way of a search that is in the cache: answered before Flask is entered, which costs more than all the rest.
+"""The fast path of cached searches: answered before Flask, whose dispatch costs more than everything else.
 
-Whatever is not a hit goes on to the application as if nothing had been here.
+Any other request reaches the application unchanged.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sift.api.body import read_body
 from sift.api.guard import CALLER
+from sift.api.origin import is_foreign
 from sift.api.search import record
 from sift.api.services import Services
 from sift.api.v1 import bp
@@ -24,7 +25,7 @@ ROUTE = f"{bp.url_prefix}{PATH}"
 
 
 class CachedSearch:
-    """WSGI middleware that answers what the cache holds, and hands everything else to the application."""
+    """WSGI middleware that answers cached searches and passes everything else to the application."""
 
     def __init__(self, app: WSGIApplication, services: Services) -> None:
         self._app = app
@@ -41,12 +42,14 @@ class CachedSearch:
 
     def _find(self, environ: WSGIEnvironment) -> bytes | None:
         services = self._services
+        if is_foreign(environ, checks_host=services.checks_host):
+            return None  # the guard refuses it
         try:
-            # Before the body is read; the guard need not look again.
+            # Before the body is read. The guard reuses the result.
             caller = environ[CALLER] = services.identify(environ.get("HTTP_AUTHORIZATION"))
             reading = read(_peek(environ))
         except SiftError:
-            return None  # the application says what is wrong
+            return None  # the application reports what is wrong
         answer = services.engine.cached(reading.request, caller.cls)
         if answer is None:
             return None
@@ -55,11 +58,11 @@ class CachedSearch:
 
 
 def _peek(environ: WSGIEnvironment) -> bytes:
-    """Read the body, and put it back for the application. Raises InvalidJsonError when it is cut short."""
+    """Read the body, and put it back for the application. Raises InvalidJsonError when it is truncated."""
     try:
         body = read_body(environ)
     except SiftError:
-        environ["wsgi.input"] = io.BytesIO()  # the application, too, finds it cut short
+        environ["wsgi.input"] = io.BytesIO()  # the application finds it truncated, too
         raise
     environ["wsgi.input"] = io.BytesIO(body)
     return body

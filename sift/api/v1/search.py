@@ -16,11 +16,11 @@ from sift.search.schema import load_search, unknown_field_warnings
 
 PATH = "/search"
 MEMO_BODY = 2048
-"""Bytes; larger bodies are read anew each time, so that the memo stays under 2 MiB."""
+"""Bytes; larger bodies are not memoised, which bounds the memory of the memo."""
 
 
 class Reading(NamedTuple):
-    """What a body says: the request, its queries encoded, and the warnings that are its own."""
+    """A parsed body: the request, its queries as JSON, and the warnings on the request itself."""
 
     request: SearchRequest
     queries: bytes
@@ -38,12 +38,12 @@ def search() -> Response:
 
 
 def read(body: bytes) -> Reading:
-    """Read a body. Raises InvalidJsonError, InvalidQueryError, InvalidSearchError."""
-    return (_read_again if len(body) <= MEMO_BODY else _read)(body)
+    """Parse and validate a body. Raises InvalidJsonError, InvalidQueryError, InvalidSearchError."""
+    return (_read_memoised if len(body) <= MEMO_BODY else _read)(body)
 
 
 def envelope(answer: Answer, queries: bytes, warnings: tuple[str, ...]) -> bytes:
-    """Build the body, keys in the contract's order, around the hits that are encoded already."""
+    """Return the response body, keys in the contract's order, around the hits that are already encoded."""
     result = answer.result
     rest = encode(
         {
@@ -64,5 +64,5 @@ def _read(body: bytes) -> Reading:
     return Reading(loaded, encode(loaded.queries), (("digest ignored",) if loaded.digest else ()) + warnings)
 
 
-# Agents repeat themselves, and what a body says depends on nothing but its bytes.
-_read_again = lru_cache(maxsize=512)(_read)
+# Agents repeat requests, and the result depends on nothing but the bytes.
+_read_memoised = lru_cache(maxsize=512)(_read)

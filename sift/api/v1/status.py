@@ -12,7 +12,7 @@ from sift.api.v1 import bp
 
 @bp.get("/status")
 def status() -> Response:
-    """Return this worker's numbers; only the credits are those of all workers."""
+    """Return the numbers of this worker; the credits alone are those of all workers."""
     if g.caller.cls != "fleet":
         return json_response({"error": "forbidden", "hint": "class"}, 403)
     parts = services()
@@ -22,7 +22,8 @@ def status() -> Response:
             "version": __version__,
             "since": parts.since,
             "sources": [
-                {"name": name} | ({"credits": capped[name]._asdict()} if name in capped else {})
+                {"name": name, **parts.source_status(name)}
+                | ({"credits": capped[name]._asdict()} if name in capped else {})
                 for name in parts.engine.names
             ],
             "cache": parts.cache_stats(),

@@ -1,4 +1,4 @@
-"""Firecrawl's search contract, frozen: nothing of v1 may show here."""
+"""Firecrawl's search API, frozen: no feature of v1 may appear here."""
 
 from flask import Blueprint
 

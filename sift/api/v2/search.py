@@ -35,7 +35,7 @@ def search() -> Response:
 
 
 def read(payload: Mapping[str, Any]) -> SearchRequest:
-    """Read the two fields that count; all others are ignored, whatever they hold.
+    """Return the request made from `query` and `limit`; all other fields are ignored, whatever they hold.
 
     Raises InvalidQueryError, or InvalidSearchError naming `limit`.
     """
@@ -49,7 +49,7 @@ def read(payload: Mapping[str, Any]) -> SearchRequest:
 
 
 def web(hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Map hits key by key. One more key can cost a client all: with `markdown` the SDK drops url and title."""
+    """Return hits in Firecrawl's form, with no other keys: given `markdown`, the SDK drops url and title."""
     return [
         {
             "url": hit["url"],

@@ -1,6 +1,6 @@
-"""The merge as one would write it straight from the contract: urllib.parse, a pass per duty, no second thoughts.
+"""The merge written directly from the contract: urllib.parse, one pass per duty, no optimisation.
 
-It is the yardstick of the merge row and the core of the reference service, and its answers must equal Sift's.
+It is the baseline of the merge row and the core of the reference service; its results must equal Sift's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _TRACKERS = {
 
 @dataclass(frozen=True)
 class Hit:
-    """Hold one hit, its texts cleaned."""
+    """A hit with cleaned texts."""
 
     url: str
     title: str
@@ -35,12 +35,12 @@ class Hit:
 
 
 def clean(text: str) -> str:
-    """Take tags and entities out, and fold white space."""
+    """Return a text without tags and entities, its white space folded."""
     return " ".join(html.unescape(_TAG.sub("", text)).split())
 
 
 def canonical_url(url: str) -> str:
-    """Give the form in which two spellings of a URL are one (contract: Canonical URLs)."""
+    """Return the key that all spellings of a URL share (contract: Canonical URLs)."""
     parts = urlsplit(url)
     host = (parts.hostname or "").removesuffix(".")
     if not host.isascii():
@@ -54,7 +54,7 @@ def canonical_url(url: str) -> str:
 
 
 def searxng_hits(body: dict[str, Any]) -> list[Hit]:
-    """Read SearXNG's rows."""
+    """Return the hits of SearXNG's rows."""
     return [
         Hit(row["url"], clean(row["title"]), clean(row.get("content") or ""), "searxng",
             row.get("score") or 0.0, row.get("publishedDate") or "")
@@ -63,7 +63,7 @@ def searxng_hits(body: dict[str, Any]) -> list[Hit]:
 
 
 def brave_hits(body: dict[str, Any]) -> list[Hit]:
-    """Read Brave's rows."""
+    """Return the hits of Brave's rows."""
     return [
         Hit(row["url"], clean(row["title"]), "\n\n".join(map(clean, row["snippets"])), "brave_llm")
         for row in body["grounding"]["generic"]
@@ -71,7 +71,7 @@ def brave_hits(body: dict[str, Any]) -> list[Hit]:
 
 
 def tavily_hits(body: dict[str, Any]) -> list[Hit]:
-    """Read Tavily's rows."""
+    """Return the hits of Tavily's rows."""
     return [
         Hit(row["url"], clean(row["title"]), clean(row.get("content") or ""), "tavily",
             row.get("score") or 0.0, row.get("published_date") or "")
@@ -80,7 +80,7 @@ def tavily_hits(body: dict[str, Any]) -> list[Hit]:
 
 
 def merge(lists: Iterable[Sequence[Hit]]) -> list[Hit]:
-    """Fold ranked lists into one by reciprocal rank: of the sources of a query, and again of several queries."""
+    """Fuse ranked lists by reciprocal rank: those of the sources of a query, then those of several queries."""
     best: dict[str, Hit] = {}
     shares: dict[str, list[float]] = {}
     for hits in lists:
@@ -96,13 +96,13 @@ def merge(lists: Iterable[Sequence[Hit]]) -> list[Hit]:
 
 
 def merge_queries(queries: Sequence[Sequence[Sequence[Hit]]], k: int) -> list[Hit]:
-    """Merge each query's lists, then the merged lists, and cut."""
+    """Merge each query's lists, then the merged lists, and cut to `k`."""
     merged = [merge(lists) for lists in queries]
     return (merged[0] if len(merged) == 1 else merge(merged))[:k]
 
 
 def on_domain(host: str, domains: Sequence[str]) -> bool:
-    """Tell whether a host is one of the domains or under one."""
+    """Whether a host is one of the domains or a subdomain of one."""
     return any(host == domain or host.endswith(f".{domain}") for domain in domains)
 
 
