@@ -83,6 +83,15 @@ def test_time_is_over_the_connection_is_closed(pair: Callable[[], Pair]) -> None
     lingering.finish()
 
 
+def test_nothing_else_happens_the_thread_looks_at_the_end_of_the_time(pair: Callable[[], Pair]) -> None:
+    """Nobody has to come by for the last connection to be closed."""
+    ours, _ = pair()
+    lingering = Lingering(0.01)
+    lingering.close(ours)
+    wait_for(lambda: is_closed(ours))
+    lingering.finish()
+
+
 def test_more_than_may_linger_the_oldest_is_closed(pair: Callable[[], Pair]) -> None:
     """Files are not used up by clients that never close."""
     ends = [pair() for _ in range(4)]
