@@ -16,6 +16,7 @@ from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
 
 from sift.affinity import choose_cpu
+from sift.api.services import Services
 from sift.app import build_services
 from sift.config import Config
 from sift.errors import ConfigError
@@ -112,11 +113,17 @@ def post_worker_init(worker: Any) -> None:
     # Objects made at start-up live for ever, and a search makes thousands of short-lived ones.
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
-    worker.wsgi.extensions["sift"].share(_ledger_mark)
+    if services := _services(worker):
+        services.share(_ledger_mark)
 
 
 def worker_exit(server: Any, worker: Any) -> None:
     """Book what calls have cost while the ledger was locked."""
-    app = getattr(worker, "wsgi", None)  # missing from one that failed to boot
-    if app is not None:
-        app.extensions["sift"].close()
+    if services := _services(worker):
+        services.close()
+
+
+def _services(worker: Any) -> Services | None:
+    app = getattr(worker, "wsgi", None)  # a worker that failed to boot has none
+    services: Services | None = app and app.extensions["sift"]
+    return services
