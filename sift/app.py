@@ -18,7 +18,8 @@ from sift.auth.identify import KeyFile
 from sift.auth.throttle import Throttle
 from sift.config import Config, SourceConfig
 from sift.errors import ConfigError
-from sift.observe import CacheTally
+from sift.health import SourceHealth
+from sift.observe import CacheTally, Observers
 from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.protocols import LedgerError, Source
@@ -61,25 +62,30 @@ def build_services(config: Config) -> Services:
     caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None and not config.demo}
     ledger = SqliteLedger(config.state_dir / "ledger.sqlite3", caps)
     cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
-    tally = CacheTally()
+    tally, health = CacheTally(), SourceHealth()
+    observer = Observers(tally, health)
     calls = Calls(
         [make(source, config.threads) for source in sources],
         ledger,
         threads=config.threads,
         breaker_failures=config.breaker_failures,
         breaker_seconds=config.breaker_seconds,
-        observer=tally,
+        observer=observer,
     )
     return Services(
-        engine=Engine(calls, cache, observer=tally),
+        engine=Engine(calls, cache, observer=observer),
         identify=_identify(config),
         refused=Throttle(config.threads).refused,
         log=log.JsonLog(config.log_level),
         cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
         credits=lambda: {name: _credits(ledger, name, cap) for name, cap in caps.items()},
+        source_status=lambda name: health.status(name, calls.skip(name)),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        checks_host=not config.auth,
         demo=config.demo,
         notices=(DEMO_NOTICE,) if config.demo else (),
+        share=ledger.share,
+        close=ledger.close,
     )
 
 

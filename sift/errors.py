@@ -7,6 +7,7 @@ SiftError
 ├── InvalidSearchError     another field is wrong
 ├── UnauthorizedError      no valid key
 ├── SourceError            one vendor call failed
+│   └── NoThreadError      it could not be made: no thread
 └── SearchUnavailableError no source answered
 """
 
@@ -48,6 +49,7 @@ class SourceError(SiftError):
     sent: whether any of the request may have left this host; only a call that never did is refunded.
     counts: whether the failure counts for the breaker (contract: Breaker).
     retry_after: the seconds of rest that the vendor asked for, if it did.
+    notes: what in the query may have caused it; set by the source, in the form of its notes.
     """
 
     def __init__(
@@ -63,6 +65,19 @@ class SourceError(SiftError):
         self.sent = sent
         self.counts = counts
         self.retry_after = retry_after
+        self.notes: tuple[str, ...] = ()
+
+    @property
+    def hung_up(self) -> bool:
+        """Whether the vendor ended the call after the request was sent and before a status line came."""
+        return self.sent and self.reason == "unreachable"
+
+
+class NoThreadError(SourceError):
+    """A vendor call could not be made, because the host lets Sift start no more threads (contract: Skips)."""
+
+    def __init__(self) -> None:
+        super().__init__("no thread left", sent=False)
 
 
 class SearchUnavailableError(SiftError):

@@ -20,6 +20,7 @@ from sift.app import build_services
 from sift.config import Config
 from sift.errors import ConfigError
 from sift.sources import DECLARED
+from sift.store.mark import Mark
 
 
 def _config() -> Config:
@@ -53,6 +54,8 @@ class QuietLogger(Logger):  # type: ignore[misc]
 
 
 settings = _config()
+# Made in the master, which keeps it over reloads; its workers share it.
+_ledger_mark = Mark()
 
 bind = "127.0.0.1:8787"
 worker_class = "gthread"
@@ -109,3 +112,11 @@ def post_worker_init(worker: Any) -> None:
     # Objects made at start-up live for ever, and a search makes thousands of short-lived ones.
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    worker.wsgi.extensions["sift"].share(_ledger_mark)
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    """Book what calls have cost while the ledger was locked."""
+    app = getattr(worker, "wsgi", None)  # missing from one that failed to boot
+    if app is not None:
+        app.extensions["sift"].close()

@@ -43,6 +43,33 @@ class NullObserver:
         """Ignore a change of a breaker."""
 
 
+class Observers:
+    """Pass every event on to several observers, in their order."""
+
+    def __init__(self, *observers: Observer) -> None:
+        self._observers = observers
+
+    def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
+        """Pass a vendor call on."""
+        for observer in self._observers:
+            observer.call_ended(source, outcome, seconds, credits)
+
+    def call_skipped(self, source: str, reason: str) -> None:
+        """Pass a skip on."""
+        for observer in self._observers:
+            observer.call_skipped(source, reason)
+
+    def search_ended(self, caller_class: str, cache: str, seconds: float, *, answered: bool) -> None:
+        """Pass a search on."""
+        for observer in self._observers:
+            observer.search_ended(caller_class, cache, seconds, answered=answered)
+
+    def breaker_changed(self, source: str, state: str) -> None:
+        """Pass a change of a breaker on."""
+        for observer in self._observers:
+            observer.breaker_changed(source, state)
+
+
 class CacheTally(NullObserver):
     """Count answered searches by where the answer came from."""
 

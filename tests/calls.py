@@ -1,4 +1,4 @@
-"""Helpers for tests of the vendors: vendors that misbehave, and calls that may hang."""
+"""Helpers for calls to vendors that misbehave, and that may therefore hang."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sift.errors import SourceError
 from tests.vendors import Behaviour, Seen
 
 SECRET = "zebra-secret"
-"""Part of every query sent by these tests; no error may hold it."""
+"""Part of every query of these tests; no error may contain it."""
 
 _VOCABULARY = re.compile(
     "timeout|unreachable|http [0-9]{3}|redirect refused|bad response|response too large|no engine answered"
@@ -22,17 +22,17 @@ _VOCABULARY = re.compile(
 
 
 def soon() -> float:
-    """Give a deadline that a call is meant to meet."""
+    """Return a deadline that the call is meant to reach."""
     return time.monotonic() + 0.2
 
 
 def later() -> float:
-    """Give a deadline that a call is not meant to meet."""
+    """Return a deadline that the call is not meant to reach."""
     return time.monotonic() + 20
 
 
 def outcome_of(call: Callable[[], Any]) -> Any:
-    """Give what a call returned, or its SourceError; a call that hangs fails the test and not the run."""
+    """Return the result of a call, or its SourceError. A call that hangs fails the test instead of the run."""
     outcomes: list[Any] = []
 
     def run() -> None:
@@ -51,22 +51,22 @@ def outcome_of(call: Callable[[], Any]) -> Any:
 
 
 def failure_of(call: Callable[[], Any]) -> SourceError:
-    """Give the error of a call that must fail: in words of the closed vocabulary, telling nothing of the request."""
+    """Return the error of a call that must fail, with a reason of the closed vocabulary and nothing of the request."""
     error = outcome_of(call)
     assert isinstance(error, SourceError), error
     assert _VOCABULARY.fullmatch(error.reason), error.reason
     assert error.__cause__ is None
     assert error.__context__ is None or error.__suppress_context__
-    told = "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
-    assert SECRET not in told
-    assert "127.0.0.1" not in told
+    shown = "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+    assert SECRET not in shown
+    assert "127.0.0.1" not in shown
     return error
 
 
 def timeout_of(call: Callable[[float], Any]) -> SourceError:
-    """Give the error of a call that must end at the deadline it is given, after it was sent.
+    """Return the error of a call that must end at the given deadline, after it was sent.
 
-    On a busy machine a short deadline may pass before anything is sent; it is then given more time.
+    On a busy machine a short deadline may pass before anything is sent; the call is then repeated with a longer one.
     """
     for seconds in (0.2, 1.0, 5.0):
         error = failure_of(lambda seconds=seconds: call(time.monotonic() + seconds))
@@ -77,7 +77,7 @@ def timeout_of(call: Callable[[float], Any]) -> SourceError:
 
 
 def drip(release: threading.Event, start: bytes, more: bytes) -> Behaviour:
-    """Send `start`, then `more` for ever: until the test is over or the other side has gone."""
+    """Send `start`, then `more` again and again until the test is over or the client has gone."""
 
     def behave(connection: socket.socket, seen: Seen) -> bool:
         connection.sendall(start)
@@ -89,7 +89,7 @@ def drip(release: threading.Event, start: bytes, more: bytes) -> Behaviour:
 
 
 def send(*pieces: bytes) -> Behaviour:
-    """Send pieces as they are, each in a segment of its own, then close."""
+    """Send each piece in a segment of its own, then close."""
 
     def behave(connection: socket.socket, seen: Seen) -> bool:
         for piece in pieces:
@@ -101,7 +101,7 @@ def send(*pieces: bytes) -> Behaviour:
 
 
 def hold(release: threading.Event, start: bytes) -> Behaviour:
-    """Send `start` and then nothing, with the connection open."""
+    """Send `start` and then nothing, leaving the connection open."""
 
     def behave(connection: socket.socket, seen: Seen) -> bool:
         connection.sendall(start)
@@ -111,11 +111,11 @@ def hold(release: threading.Event, start: bytes) -> Behaviour:
     return behave
 
 
-def counted(behaviour: Behaviour, lines: list[socket.socket]) -> Behaviour:
-    """Note the connection each request comes in by."""
+def recorded(behaviour: Behaviour, connections: list[socket.socket]) -> Behaviour:
+    """Record the connection of each request."""
 
     def behave(connection: socket.socket, seen: Seen) -> object:
-        lines.append(connection)
+        connections.append(connection)
         return behaviour(connection, seen)
 
     return behave

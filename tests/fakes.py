@@ -26,7 +26,8 @@ from sift.search.model import (
     SourceOut,
     Unavailable,
 )
-from sift.search.protocols import Cache, Ledger, LedgerError, Source
+from sift.search.protocols import Cache, Ledger, LedgerError, LedgerLostError, Source
+from sift.search.threads import Job, Threads
 from sift.search.urls import read_url
 
 DAY = "2026-09-29"
@@ -42,6 +43,7 @@ class Asked(NamedTuple):
     k: int
     filter: Filter
     deadline: float
+    fresh: bool
 
 
 Step = SourceOut | Exception | Callable[[], SourceOut]
@@ -74,10 +76,10 @@ class FakeSource:
         """The queries asked, in order of arrival."""
         return [call.query for call in self.calls]
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Play the next step."""
         with self._lock:
-            self.calls.append(Asked(query, k, filter, deadline))
+            self.calls.append(Asked(query, k, filter, deadline, fresh))
             step = self._by_query.get(query)
             if step is None:
                 step = self._steps.pop(0) if len(self._steps) > 1 else self._steps[0]
@@ -106,6 +108,30 @@ class Gate:
         return self._then
 
 
+class FakeThreads(Threads):
+    """Run jobs in the test's own thread, at once or later.
+
+    wanted: "now", "late" (after the request has stopped waiting: `before_late` moves its clock on), or "none", as on a
+    host that allows no more threads.
+    """
+
+    def __init__(self, before_late: Callable[[], object] = lambda: None) -> None:
+        super().__init__(0)
+        self.wanted = "now"
+        self.late: list[Callable[[], object]] = []
+        self._before_late = before_late
+
+    def run(self, job: Job, ended: Job) -> bool:
+        """Run a job, keep it, or refuse it."""
+        if self.wanted == "now":
+            job()
+            ended()
+        elif self.wanted == "late":
+            self.late.append(lambda: (job(), ended()))
+            self._before_late()
+        return self.wanted != "none"
+
+
 class FakeClock:
     """A clock that only a test moves."""
 
@@ -123,7 +149,7 @@ class FakeClock:
 class FakeLedger:
     """Count credits in memory; a source that is not in `left` has no cap.
 
-    is_broken: every access for a capped source fails.
+    is_broken: every access for a capped source fails. is_lost: it fails for good.
     rival: credits that another request takes just after each reading of what is left.
     """
 
@@ -131,6 +157,7 @@ class FakeLedger:
         self.credits = dict(left or {})
         self.is_broken = is_broken
         self.rival = rival
+        self.is_lost = False
         self.reserved: list[str] = []
         self.settled: list[tuple[str, str, int]] = []
         self.has_settled = threading.Event()
@@ -138,6 +165,8 @@ class FakeLedger:
 
     def left(self, name: str) -> int | None:
         """Return the credits left."""
+        if self.is_lost and name in self.credits:
+            raise LedgerLostError
         if self.is_broken and name in self.credits:
             raise LedgerError
         with self._lock:
@@ -169,7 +198,9 @@ class FakeLedger:
 
 
 class FakeCache:
-    """Keep every answer for ever."""
+    """Keep every answer for ever. seconds: for how long the last one was to be kept."""
+
+    seconds = 0.0
 
     def __init__(self) -> None:
         self.answers: dict[bytes, SearchResult] = {}
@@ -180,10 +211,10 @@ class FakeCache:
         with self._lock:
             return self.answers.get(key)
 
-    def put(self, key: bytes, result: SearchResult) -> None:
+    def put(self, key: bytes, result: SearchResult, seconds: float) -> None:
         """Store an answer."""
         with self._lock:
-            self.answers[key] = result
+            self.answers[key], self.seconds = result, seconds
 
     def __len__(self) -> int:
         return len(self.answers)

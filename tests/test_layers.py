@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "affinity": frozenset(),
     "config": frozenset({"errors"}),
     "observe": frozenset(),
+    "health": frozenset({"observe", "search.model"}),
     "log": frozenset({"search", "auth"}),
     "search": frozenset({"errors", "observe"}),
     "store": frozenset({"search", "errors"}),

@@ -8,7 +8,7 @@ from sift.errors import SourceError
 from sift.observe import NullObserver
 from sift.search.calls import Calls
 from sift.search.model import SearchRequest, SourceOut
-from tests.fakes import PATIENCE, FakeClock, FakeLedger, FakeSource, Gate, ask, engine_of, find, out
+from tests.fakes import PATIENCE, FakeClock, FakeLedger, FakeSource, FakeThreads, Gate, ask, engine_of, find, out
 from tests.waiting import threads_in, wait_for
 
 PAGE = "https://docs.example/1"
@@ -99,6 +99,29 @@ def test_source_is_capped_or_declines_it_is_reported_as_skipped(recorder: Record
         ("skip", "s1", "daily cap"),
         ("skip", "s2", "not asked"),
     ]
+
+
+def test_no_thread_is_left_the_call_is_reported_as_skipped(recorder: Recorder) -> None:
+    """Observer: a call that no thread could make is a skip, once."""
+    pool = FakeThreads()
+    pool.wanted = "none"
+    ask(engine_of(FakeSource("s1", out(PAGE)), FakeSource("s2", out(PAGE)), pool=pool, observer=recorder))
+    assert recorder.events[:-1] == [("call", "s2", "ok", 1), ("skip", "s1", "no thread left")]
+
+
+def test_late_call_ends_in_a_skip_it_is_reported_once(recorder: Recorder) -> None:
+    """Observer: the timeout was reported; that the late thread then finds no credit is no second event."""
+    clock = FakeClock(0.0)
+    pool = FakeThreads(lambda: clock.tick(3))
+    pool.wanted = "late"
+    source = FakeSource("s1", SourceError("http 503", counts=True, retry_after=60.0), timeout=2.0)
+    engine = engine_of(source, FakeSource("s2", out(PAGE)), pool=pool, clock=clock, observer=recorder)
+    ask(engine, "q1")
+    pool.wanted = "now"
+    ask(engine, "q2")  # opens the breaker, which the late call then meets
+    del recorder.events[:]
+    pool.late.pop()()
+    assert recorder.events == []
 
 
 def test_call_outlives_its_deadline_it_is_reported_once(recorder: Recorder) -> None:

@@ -125,6 +125,7 @@ WARNINGS = [
     *("timeout", "unreachable", "http <status>", "redirect refused", "bad response", "response too large"),
     *("no engine answered", "internal error", "tavily: daily cap", "tavily: daily cap unavailable"),
     *("<source>: skipped after repeated failures", "unknown field ignored: <name>", "did you mean <field>?"),
+    "<source>: no thread left",
     *("digest ignored", "searxng: extra include_domains dropped", "include_domains_mode=prefer not applied"),
     *("searxng: topic ignored (no finance category)", "start_date/end_date not applied", "min_score not applied"),
     *("time_range not applied", "topic not applied", "exact_match not applied"),
@@ -132,6 +133,8 @@ WARNINGS = [
     *("brave_llm: query cut to 50 words", "<source>: query too long, not asked"),
     *("tavily: include_domains without a dot not sent", "searxng: <n> engines unresponsive"),
     *("searxng: 1 engine unresponsive", "searxng: query holds search syntax"),
+    *("searxng: 1 hit dated outside time_range", "searxng: <n> hits dated outside time_range"),
+    "searxng: <n> hits dated outside start_date/end_date",
     "demo sources: set SIFT_SEARXNG_URL to search the web",
 ]
 

@@ -177,17 +177,17 @@ class Vendors:
         with self._lock:
             self._open.add(connection)
         try:
-            stream = connection.makefile("rb")
-            while (seen := _read_request(stream)) is not None:
-                self.seen.append(seen)
-                if not self.behaviour[seen.vendor](connection, seen):
-                    return
+            with connection.makefile("rb") as stream:
+                while (seen := _read_request(stream)) is not None:
+                    self.seen.append(seen)
+                    if not self.behaviour[seen.vendor](connection, seen):
+                        return
         except (OSError, ValueError):
             pass
         finally:
+            connection.close()  # before it counts as closed
             with self._lock:
                 self._open.discard(connection)
-            connection.close()
 
 
 def _read_request(stream: Any) -> Seen | None:

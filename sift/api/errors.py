@@ -24,6 +24,9 @@ _V2_DETAILS = {
     "query": f"query must be a non-empty string of at most {MAX_QUERY} characters",
     "limit": "limit must be a whole number from 1 to 100",
 }
+_V2_ORIGIN = "origin: the request is from a web page, or for a host name, that is not this service's own"
+_V2_UNKNOWN = "sift: no such endpoint; POST /v2/search is the only one"
+_V2_UNKNOWN_DETAILS = "this service searches and does not scrape, crawl, map or extract pages"
 
 
 def install(app: Flask) -> None:
@@ -46,9 +49,18 @@ def json_response(value: object, status: int = 200) -> Response:
 
 def refuse(status: int, error: str, *, hint: str = "", details: str = "", **more: Any) -> Response:
     """Return an error response. Only v2 shows `details`; everything else shows `hint` and `more`."""
-    if request.path.startswith("/v2/"):
+    if _is_v2():
         return json_response({"success": False, "error": error, "details": details}, status)
     return json_response({"error": error, "hint": hint, **more}, status)
+
+
+def refuse_origin() -> Response:
+    """Return the response to a web page of another origin. Firecrawl's clients do not expect a 403."""
+    return refuse(400 if _is_v2() else 403, "forbidden", hint="origin", details=_V2_ORIGIN)
+
+
+def _is_v2() -> bool:
+    return request.path.startswith("/v2/")
 
 
 def _invalid_search(error: InvalidSearchError) -> Response:
@@ -56,8 +68,7 @@ def _invalid_search(error: InvalidSearchError) -> Response:
 
 
 def _unauthorized(error: UnauthorizedError) -> Response:
-    is_v2 = request.path.startswith("/v2/")
-    response = refuse(401, _UNAUTHORIZED if is_v2 else "unauthorized")
+    response = refuse(401, _UNAUTHORIZED if _is_v2() else "unauthorized")
     response.headers["WWW-Authenticate"] = 'Bearer realm="sift"'
     return response
 
@@ -77,6 +88,8 @@ def _unavailable(error: SearchUnavailableError) -> Response:
 
 def _framework(error: HTTPException) -> Response:
     status = error.code or 500
+    if status == 404 and _is_v2():
+        return refuse(404, _V2_UNKNOWN, details=_V2_UNKNOWN_DETAILS)
     name = "request too large" if status == 413 else error.name.lower()
     response = refuse(status, name)
     if status == 405 and (methods := getattr(error, "valid_methods", None)):

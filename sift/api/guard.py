@@ -1,10 +1,12 @@
-"""Authentication before anything of a request is read; only `/healthz` is open (contract: Callers)."""
+"""What is checked before anything of a request is read: its origin and its key (contract: Callers, Origins)."""
 
 from __future__ import annotations
 
-from flask import Flask, g, request
+from flask import Flask, Response, g, request
 from werkzeug.exceptions import NotFound
 
+from sift.api.errors import refuse_origin
+from sift.api.origin import is_foreign
 from sift.api.services import services
 from sift.errors import UnauthorizedError
 
@@ -18,15 +20,17 @@ def install(app: Flask) -> None:
     app.before_request(_identify)
 
 
-def _identify() -> None:
+def _identify() -> Response | None:
     environ = request.environ
     path = environ.get("PATH_INFO", "")  # not request.path, which collapses leading slashes
     if path == OPEN:
-        return
+        return None
     if CALLER in environ:
         g.caller = environ[CALLER]
-        return
+        return None
     parts = services()
+    if is_foreign(environ, checks_host=parts.checks_host):
+        return refuse_origin()
     try:
         g.caller = parts.identify(environ.get("HTTP_AUTHORIZATION"))
     except UnauthorizedError:
@@ -34,3 +38,4 @@ def _identify() -> None:
         raise
     if path.startswith("//"):
         raise NotFound
+    return None

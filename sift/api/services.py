@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from flask import current_app
 
@@ -32,8 +32,11 @@ class Services:
     refused: called with the peer's address after each refused attempt.
     cache_stats: returns the number of entries and the hit rate.
     credits: returns the credits of every capped source, by name.
+    source_status: returns what the status says of a source besides its name and credits.
     since: when the service started, in ISO 8601 with `Z`.
+    checks_host: whether the Host must be local, because no key is asked for.
     demo: whether the bundled demo sources answer. notices: warnings added to every answer.
+    share: takes the mark by which the processes of a service know their ledger. close: books what is not yet booked.
     """
 
     engine: Engine
@@ -43,8 +46,12 @@ class Services:
     cache_stats: Callable[[], Mapping[str, float]]
     credits: Callable[[], Mapping[str, Credits]]
     since: str
+    source_status: Callable[[str], Mapping[str, object]] = lambda name: {}
+    checks_host: bool = False
     demo: bool = False
     notices: tuple[str, ...] = ()
+    share: Callable[[Any], None] = lambda mark: None
+    close: Callable[[], None] = lambda: None
 
 
 def services() -> Services:

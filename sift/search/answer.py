@@ -43,7 +43,7 @@ def compose(request: SearchRequest, rounds: Sequence[Round], reranked: Mapping[s
         lists.append(source_lists)
         rankings.append(ranking)
     fused = fuse_queries(rankings)
-    hits = build_hits(fused, lists, request.k)  # R4: cut only here
+    hits = build_hits(fused, lists, request.k, request.max_snippet)  # R4: cut only here
     summary = _summary(rounds, tuple(reranked))
     return SearchResult(
         results=encode([hit.as_dict() for hit in hits]),

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from functools import partial
 from pathlib import PurePath
 
-from sift.errors import SourceError
+from sift.errors import NoThreadError, SourceError
 from sift.observe import NullObserver, Observer
-from sift.search.breaker import Breaker
+from sift.search.breaker import Breaker, Permit
 from sift.search.model import Outcome, Round, SearchRequest, Skip, SourceOut
-from sift.search.protocols import Ledger, LedgerError, Source
+from sift.search.protocols import Ledger, LedgerError, LedgerLostError, Source
+from sift.search.threads import Threads
 
 _log = logging.getLogger("sift.search")
 
 GRACE = 0.25
 """Seconds past its deadline that a request still waits for a call in the pool to report."""
 DAY = 86_400
+_NO_THREAD = NoThreadError().reason
+_UNCOUNTED = "daily cap unavailable"
+_USUAL = re.compile(r"""[\w\s.,:?!'"&+-]{0,200}""")
 
 
 class Calls:
     """Call the sources.
 
-    threads: concurrent requests; the pool has a thread for each source of each of them, so no call queues.
+    threads: concurrent requests; there is a thread for each source of each of them, so no call waits for one.
+    pool: where calls run; without it, threads of its own.
     now: Unix time in seconds. clock: the monotonic clock of deadlines, in seconds.
     """
 
@@ -38,6 +42,7 @@ class Calls:
         ledger: Ledger,
         *,
         threads: int = 64,
+        pool: Threads | None = None,
         breaker_failures: int = 5,
         breaker_seconds: float = 30.0,
         observer: Observer | None = None,
@@ -53,7 +58,7 @@ class Calls:
             for name in self.reranked
         }
         # Threads start with the first call, so an engine made before a fork is whole after it.
-        self._pool = ThreadPoolExecutor(max(1, threads * len(self._sources)), "sift-source")
+        self._pool = pool or Threads(threads * len(self._sources))
         self._now = now
         self._clock = clock
 
@@ -63,6 +68,8 @@ class Calls:
             return _resting(wait)
         try:
             return self._capped() if self._ledger.left(name) == 0 else None
+        except LedgerLostError:
+            return Skip(_UNCOUNTED)
         except LedgerError:
             return None  # it may only be busy: the call itself can wait for it, within its timeout
 
@@ -70,93 +77,129 @@ class Calls:
         """Ask the planned sources one query concurrently, and return every outcome."""
         started = self._clock()
         calls = [_Call(source, started + source.timeout) for source in self._sources if source.name in planned]
-        futures = [self._pool.submit(self._make, call, query, request) for call in calls[:-1]]
+        runs = [self._pool.run(partial(self._run, call, query, request), call.ended.release) for call in calls[:-1]]
         # This thread would only wait otherwise, so it makes the last call itself.
         last = [self._make(call, query, request) for call in calls[-1:]]
-        outcomes = [self._outcome(call, future) for call, future in zip(calls, futures, strict=False)]
+        outcomes = [self._outcome(call, runs=each) for call, each in zip(calls, runs, strict=False)]
         return {call.source.name: out for call, out in zip(calls, outcomes + last, strict=True)}
 
-    def _outcome(self, call: _Call, future: Future[Outcome]) -> Outcome:
+    def _run(self, call: _Call, query: str, request: SearchRequest) -> None:
+        """Make one call in a thread of the pool."""
+        try:
+            call.outcome = self._make(call, query, request)
+        except BaseException as error:
+            call.error = error
+
+    def _outcome(self, call: _Call, *, runs: bool) -> Outcome:
         """Wait for a call in the pool, until GRACE past its deadline."""
         name = call.source.name
-        try:
-            return future.result(max(0.0, call.deadline + GRACE - self._clock()))
-        except FutureTimeoutError:
-            first = call.claim()
-            if not future.cancel() and first:  # still running: the breaker must not wait for it to end
-                self._breakers[name].failed(counts=True)
-                self._observer.call_ended(name, "timeout", call.source.timeout, 0)
-            return SourceOut(warn=f"{name}: timeout")
+        if not runs:
+            self._observer.call_skipped(name, _NO_THREAD)
+            return Skip(_NO_THREAD)
+        if call.ended.acquire(timeout=max(0.0, call.deadline + GRACE - self._clock())):
+            return call.result()
+        if call.claim():
+            if call.permit is not None:  # the vendor was asked: the breaker must not wait until the call ends
+                self._breakers[name].failed(call.permit, counts=True)
+            self._observer.call_ended(name, "timeout", call.source.timeout, 0)
+        return _timeout(name)
 
     def _make(self, call: _Call, query: str, request: SearchRequest) -> Outcome:
-        """Make one call unless its breaker or the cap forbids it, and report a skip."""
-        out = self._admitted(call, query, request)
-        if isinstance(out, Skip):
+        """Make one call unless its breaker or the cap forbids it."""
+        breaker = self._breakers[call.source.name]
+        permit = breaker.admit()
+        if isinstance(permit, Permit):
+            try:
+                out = self._admitted(call, permit, query, request)
+            finally:
+                breaker.withdrawn(permit)  # without this, a trial that failed to report would shut the source out
+        else:
+            out = _resting(permit)
+        if isinstance(out, Skip) and call.claim():
             self._observer.call_skipped(call.source.name, out.reason)
         return out
 
-    def _admitted(self, call: _Call, query: str, request: SearchRequest) -> Outcome:
-        name, breaker = call.source.name, self._breakers[call.source.name]
-        if (wait := breaker.admit()) is not None:
-            return _resting(wait)
-        if call.is_claimed():  # already reported as a timeout; a half-open breaker would keep the place for ever
-            breaker.release()
-            return _resting(0.0)
+    def _admitted(self, call: _Call, permit: Permit, query: str, request: SearchRequest) -> Outcome:
+        """Make one call that the breaker admitted, on a credit."""
+        name = call.source.name
+        if self._is_late(call):
+            return _timeout(name)
         try:
             day = self._ledger.reserve(name, deadline=call.deadline)
         except LedgerError:
-            breaker.release()
-            return Skip("daily cap unavailable")
+            return Skip(_UNCOUNTED)
         if day is None:
-            breaker.release()
             return self._capped()
+        if self._is_late(call):  # the ledger kept it waiting
+            self._ledger.settle(name, day, 0)
+            if call.claim():
+                self._observer.call_ended(name, "timeout", 0.0, 0)
+            return _timeout(name)
+        call.permit = permit
         started = self._clock()
-        out, error = self._fetch(call, query, request)
+        out, error = self._fetch(call, permit, query, request)
+        if isinstance(error, NoThreadError):
+            self._ledger.settle(name, day, 0)
+            return Skip(_NO_THREAD)
         price = 0 if (error and not error.sent) or not out.asked else out.credits
         self._ledger.settle(name, day, price)
         if call.claim():
-            self._report(name, out, error, self._clock() - started, price)
+            self._report(name, permit, out, error, odd=not _USUAL.fullmatch(query))
+            if out.asked:
+                self._observer.call_ended(name, error.reason if error else "ok", self._clock() - started, price)
+            else:
+                self._observer.call_skipped(name, "not asked")
         return out
 
-    def _fetch(self, call: _Call, query: str, request: SearchRequest) -> tuple[SourceOut, SourceError | None]:
+    def _is_late(self, call: _Call) -> bool:
+        """Whether nobody would see the answer to a call that begins now."""
+        return call.is_claimed() or self._clock() >= call.deadline
+
+    def _fetch(
+        self, call: _Call, permit: Permit, query: str, request: SearchRequest
+    ) -> tuple[SourceOut, SourceError | None]:
         name = call.source.name
         try:
-            if self._clock() >= call.deadline:  # spent waiting for the ledger; nobody would see the answer
-                raise SourceError("timeout", sent=False, counts=True)
-            return call.source.search(query, request.k, request.filter, deadline=call.deadline), None
+            out = call.source.search(query, request.k, request.filter, deadline=call.deadline, fresh=permit.is_trial)
+            return out, None
         except SourceError as error:
-            return SourceOut(warn=f"{name}: {error.reason}"), error
+            return SourceOut(warn=f"{name}: {error.reason}", notes=error.notes), error
         except Exception as error:
             # The one broad catch: a bug in one source must not cost the others' hits. Its text may hold the query.
             place = _place(error)
             _log.error("source_error", extra={"fields": {"source": name, "type": type(error).__name__, "at": place}})
             return SourceOut(warn=f"{name}: internal error"), SourceError("internal error")
 
-    def _report(self, name: str, out: SourceOut, error: SourceError | None, seconds: float, price: int) -> None:
-        """Report to breaker and observer how a call ended."""
+    def _report(self, name: str, permit: Permit, out: SourceOut, error: SourceError | None, *, odd: bool) -> None:
+        """Report to the breaker how a call ended."""
         breaker = self._breakers[name]
         if error:
-            breaker.failed(counts=error.counts, retry_after=error.retry_after)
+            blames_query = odd and error.hung_up
+            breaker.failed(permit, counts=error.counts, blames_query=blames_query, retry_after=error.retry_after)
         elif out.asked:
-            breaker.succeeded()
-        else:
-            breaker.release()
-            self._observer.call_skipped(name, "not asked")
-            return
-        self._observer.call_ended(name, error.reason if error else "ok", seconds, price)
+            breaker.succeeded(permit)
 
     def _capped(self) -> Skip:
         return Skip("daily cap", DAY - self._now() % DAY)
 
 
 class _Call:
-    """One call, reported once: by whoever claims it first."""
+    """One call, reported once: by whoever claims it first.
 
-    __slots__ = ("_claim", "deadline", "source")
+    permit: its breaker's, once the vendor is asked. ended: released when a thread of the pool has made it.
+    """
+
+    __slots__ = ("_claim", "deadline", "ended", "error", "outcome", "permit", "source")
+
+    outcome: Outcome
 
     def __init__(self, source: Source, deadline: float) -> None:
         self.source = source
         self.deadline = deadline
+        self.permit: Permit | None = None
+        self.error: BaseException | None = None
+        self.ended = threading.Lock()
+        self.ended.acquire()
         self._claim = threading.Lock()
 
     def claim(self) -> bool:
@@ -166,6 +209,16 @@ class _Call:
     def is_claimed(self) -> bool:
         """Whether it has been claimed."""
         return self._claim.locked()
+
+    def result(self) -> Outcome:
+        """Return the outcome, or raise what the call raised."""
+        if self.error is not None:
+            raise self.error
+        return self.outcome
+
+
+def _timeout(name: str) -> SourceOut:
+    return SourceOut(warn=f"{name}: timeout")
 
 
 def _resting(wait: float) -> Skip:

@@ -13,6 +13,9 @@ from sift.search.calls import Calls
 from sift.search.flight import SingleFlight
 from sift.search.model import Answer, CacheUse, CallerClass, SearchRequest, SearchResult, Skip, Unavailable, unique
 from sift.search.protocols import Cache
+from sift.search.query import normalise_query
+
+HOUR = 3600
 
 
 class Engine:
@@ -58,7 +61,8 @@ class Engine:
         return found
 
     def _search(self, request: SearchRequest, caller_class: CallerClass) -> Answer | Unavailable:
-        hour = hour_bucket(self._now())  # read once: a request that runs past the hour keeps its key
+        now = self._now()  # read once: a request that runs past the hour keeps its key
+        hour, hour_ends = hour_bucket(now), (now // HOUR + 1) * HOUR
         key = cache_key(request, self.names, caller_class, hour)
         if found := self._lookup(key):
             return Answer(found, "hit")
@@ -71,7 +75,10 @@ class Engine:
             # Again: another leader may have stored the answer since the lookup above.
             if found := self._lookup(key):
                 return found, "hit"
-            return self._ask(request, planned, skips, key), self._unshared
+            result, may_stay = self._ask(request, planned, skips)
+            if self._cache is not None and isinstance(result, SearchResult) and may_stay:
+                self._cache.put(key, result, hour_ends - self._now())  # after that nobody can find it
+            return result, self._unshared
 
         (result, use), shared = self._flight.run(key, lead)
         use = "shared" if shared else use
@@ -84,19 +91,19 @@ class Engine:
         return {name: skip for name in self.names if (skip := self._calls.skip(name))}
 
     def _ask(
-        self, request: SearchRequest, planned: tuple[str, ...], skips: Mapping[str, Skip], key: bytes
-    ) -> SearchResult | Unavailable:
+        self, request: SearchRequest, planned: tuple[str, ...], skips: Mapping[str, Skip]
+    ) -> tuple[SearchResult | Unavailable, bool]:
+        """Ask the planned sources; return what came of it, and whether it may be cached."""
         for name, skip in skips.items():
             self._observer.call_skipped(name, skip.reason)
-        rounds = [self._calls.ask(query, request, planned) for query in request.queries]
+        # In the form that is in the key: what the vendors are asked must not depend on who asked first.
+        rounds = [self._calls.ask(normalise_query(query), request, planned) for query in request.queries]
         started = self._clock()
         result = compose(request, rounds, self._calls.reranked)
         if result is None:
-            return unavailable(rounds, skips, self.names)
+            return unavailable(rounds, skips, self.names), False
         result = replace(result, rerank_ms=round((self._clock() - started) * 1000))
-        if self._cache is not None and may_be_cached(result, rounds):
-            self._cache.put(key, result)
-        return result
+        return result, may_be_cached(result, rounds)
 
     def _lookup(self, key: bytes) -> SearchResult | None:
         return None if self._cache is None else self._cache.get(key)

@@ -17,6 +17,7 @@ MAX_QUERY = 1500
 MAX_DOMAINS = 20
 MAX_HOST = 254  # characters, a final dot included
 MAX_K = 50
+MAX_SNIPPET = 10_000
 
 DATE_FORM = "YYYY-MM-DD"
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -34,6 +35,7 @@ class Field:
     default: the value that an absent field stands for; None if there is none.
     minimum, maximum: of a number, inclusive. min_length, max_length: code points.
     choices: a closed set of values. aliases: other spellings of choices, each with the choice it stands for.
+    other_names: names under which other APIs have the field; they are taken like its own.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Field:
     max_items: int | None = None
     choices: tuple[str, ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
+    other_names: tuple[str, ...] = ()
     format: Literal["", "date", "hostname"] = ""
 
     @property
@@ -139,7 +142,26 @@ FIELDS = (
         rule='every query needs a "quoted phrase", and no odd quote',
         default=False,
     ),
-    Field("k", "integer", "How many hits to return", group="answer", default=8, minimum=1, maximum=MAX_K),
+    Field(
+        "k",
+        "integer",
+        "How many hits to return",
+        group="answer",
+        default=8,
+        minimum=1,
+        maximum=MAX_K,
+        other_names=("max_results",),  # Perplexity's
+    ),
+    Field(
+        "max_snippet",
+        "integer",
+        "How many characters of each snippet to return, cut behind a word",
+        rule="0 for all",
+        group="answer",
+        default=0,
+        minimum=0,
+        maximum=MAX_SNIPPET,
+    ),
     Field(
         "rerank",
         "boolean",

@@ -6,19 +6,23 @@ Ranks are fused on keys alone, and only the hits that are returned get built.
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from sift.search.model import Hit, RawHit, RawHits
-from sift.search.text import plain
+from sift.search.model import Content, Hit, RawHits
+from sift.search.text import cut, plain, tidy
 
 RRF_K = 60
-_SURROGATE = re.compile("[\ud800-\udfff]")  # JSON can hold half of a surrogate pair, UTF-8 cannot
+MAX_TEXT = 512 * 1024
+"""Raw characters of all snippets that are cleaned for one answer. Vendors send a tenth of it; megabytes made to be slow
+to clean would otherwise hold up the answer past every deadline."""
+MAX_TITLE = 2000
 
 Ranking = dict[str, float]
 """Scores by key, best first."""
+_Copy = tuple[str, RawHits, int, Content, int]
+"""A page in one list: source, list, place, content, and the characters of its snippet as sent."""
 
 
 class SourceList(NamedTuple):
@@ -77,51 +81,82 @@ def fuse_queries(rankings: Sequence[Ranking]) -> Ranking:
     return rankings[0] if len(rankings) == 1 else fuse(rankings)
 
 
-def build_hits(ranking: Ranking, rounds: Sequence[Sequence[SourceList]], k: int) -> tuple[Hit, ...]:
+def build_hits(
+    ranking: Ranking, rounds: Sequence[Sequence[SourceList]], k: int, max_snippet: int = 0
+) -> tuple[Hit, ...]:
     """Return the first k hits of a ranking. rounds: all lists, by query and in source order.
 
     The first source gives attribution, title and URL; the longest snippet (of equals the earlier) and the first known
-    date win.
+    date win. max_snippet: characters of a snippet; 0 for all.
     """
-    wanted = dict.fromkeys(list(ranking)[:k])
-    found: dict[str, list[tuple[str, RawHit]]] = {key: [] for key in wanted}
+    found: dict[str, list[_Copy]] = {key: [] for key in list(ranking)[:k]}
     copies_of = found.get
     for lists in rounds:
         for source, hits, _ in lists:
-            for index, address in enumerate(hits.addresses):
+            for place, address in enumerate(hits.addresses):
                 if (copies := copies_of(address.key)) is not None:
-                    copies.append((source, hits[index]))
-    return tuple(_build(found[key], ranking[key]) for key in wanted)
+                    content = hits.read(hits.rows[place])
+                    copies.append((source, hits, place, content, _length(content.texts)))
+    room = _fair_share([sum([length for *_, length in copies]) for copies in found.values()], MAX_TEXT)
+    return tuple(_build(copies, ranking[key], room, max_snippet) for key, copies in found.items())
 
 
-def _build(copies: list[tuple[str, RawHit]], score: float) -> Hit:
-    source, first = copies[0]
-    contents = [hit.content for _, hit in copies]
-    dates = (_SURROGATE.sub("", content.published_date) for content in contents)
+def _build(copies: list[_Copy], score: float, room: int, max_snippet: int) -> Hit:
+    source, hits, place, content, _ = copies[0]
+    first = hits[place]
+    snippet = _longest(copies, room)
+    dates = (tidy(copy.published_date) for _, _, _, copy, _ in copies if copy.published_date)
     return Hit(
         url=first.url,
-        title=plain(contents[0].title) or first.address.host or first.address.key.partition("/")[0],
-        snippet=_longest([content.texts for content in contents]),
+        title=plain(content.title[:MAX_TITLE]) or first.address.host or tidy(first.address.key.partition("/")[0]),
+        snippet=cut(snippet, max_snippet) if max_snippet else snippet,
         source=source,
         score=score,
         published_date=next(filter(None, dates), ""),
     )
 
 
-def _longest(snippets: Sequence[tuple[str, ...]]) -> str:
-    """Return the longest snippet as plain text, the first of equals.
+def _longest(copies: list[_Copy], room: int) -> str:
+    """Return the longest snippet as plain text, the first of equals. room: characters that are read as sent.
 
     Plain text is never longer than raw text: candidates are cleaned longest first, until none left can win.
     """
     best, at = "", 0
-    raw = [sum(map(len, texts)) + 2 * max(0, len(texts) - 1) for texts in snippets]
+    raw = [copy[4] for copy in copies]
     for index in sorted(range(len(raw)), key=raw.__getitem__, reverse=True):
-        if raw[index] < len(best) or (raw[index] == len(best) and index >= at):
+        if room <= 0 or raw[index] < len(best) or (raw[index] == len(best) and index >= at):
             break
-        text = "\n\n".join(filter(None, map(plain, snippets[index])))
+        texts = copies[index][3].texts
+        text = "\n\n".join(filter(None, map(plain, texts if raw[index] <= room else _within(texts, room))))
+        room -= raw[index]
         if len(text) > len(best) or (len(text) == len(best) and index < at):
             best, at = text, index
     return best
+
+
+def _length(texts: tuple[str, ...]) -> int:
+    """Return the length of paragraphs once joined; less than 0 without any."""
+    return sum(map(len, texts), 2 * len(texts) - 2)
+
+
+def _within(texts: tuple[str, ...], room: int) -> Iterator[str]:
+    """Yield paragraphs until `room` characters are used up."""
+    for text in texts:
+        if room <= 0:
+            return
+        yield text[:room]
+        room -= len(text) + 2
+
+
+def _fair_share(lengths: Sequence[int], room: int) -> int:
+    """Return the most that each may have for all to fit into `room`; what the shorter ones leave is shared."""
+    share = room
+    for taken, length in enumerate(sorted(lengths)):
+        share = room // (len(lengths) - taken)
+        if length > share:
+            break
+        room -= length
+    return share
 
 
 def _keys(source_list: SourceList) -> list[str]:

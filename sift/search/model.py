@@ -66,6 +66,7 @@ class SearchRequest:
 
     queries: tuple[str, ...]
     k: int = 8
+    max_snippet: int = 0  # characters; 0 is all
     rerank: bool = True
     digest: bool = False
     filter: Filter = Filter()
@@ -98,9 +99,9 @@ class RawHit(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The vendor's own string, byte for byte."""
+        """The vendor's own string, without blanks around it."""
         url: str = self.row["url"]
-        return url
+        return url.strip()
 
     @property
     def content(self) -> Content:
@@ -159,7 +160,7 @@ class SourceOut:
 
     hits: ranked, after the source's own min_score. found: usable hits before it.
     warn: set when the source failed; its hits are then discarded.
-    notes: what the source could not do; its hits are kept.
+    notes: what the source could not do, and what in the query may have made it fail.
     credits: what a paid call cost. asked: False when the source chose not to be asked (contract: Notes).
     """
 

@@ -22,9 +22,10 @@ class Source(Protocol):
     def reranked(self) -> bool:
         """Whether the source's list takes part in the RRF sum."""
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Ask the vendor once, and return or raise before `deadline` (monotonic seconds).
 
+        fresh: use a new connection, as those that were kept may be dead.
         Raises SourceError if the call fails.
         """
 
@@ -35,8 +36,8 @@ class Cache(Protocol):
     def get(self, key: bytes) -> SearchResult | None:
         """Return the answer stored under `key`; None if there is none or it has expired."""
 
-    def put(self, key: bytes, result: SearchResult) -> None:
-        """Store an answer."""
+    def put(self, key: bytes, result: SearchResult, seconds: float) -> None:
+        """Store an answer for `seconds` at most, not at all if there are none."""
 
     def __len__(self) -> int:
         """Return the number of answers kept."""
@@ -64,3 +65,7 @@ class Ledger(Protocol):
 
 class LedgerError(Exception):
     """The ledger cannot be read or written; the source must then not be called."""
+
+
+class LedgerLostError(LedgerError):
+    """The ledger is gone or another one is in its place; until somebody acts, no later attempt can succeed."""

@@ -22,8 +22,10 @@ MAX_FIELD_WARNINGS = 5
 _NAMES = tuple(field.name for field in FIELDS)
 _FILTERS = tuple(field.name for field in FIELDS if field.group == "filter")
 _OTHERS = tuple(field.name for field in FIELDS if field.group == "answer")
+_OTHER_NAMES = {other: field.name for field in FIELDS for other in field.other_names}
+_BY_NAME = {name: field for field in FIELDS for name in (field.name, *field.other_names)}
 # The value that, beside null, stands for an absent field.
-_EMPTY: dict[str, object] = {field.name: {"string": "", "array": []}.get(field.type) for field in FIELDS}
+_EMPTY: dict[str, object] = {name: {"string": "", "array": []}.get(field.type) for name, field in _BY_NAME.items()}
 _TYPES: dict[str, tuple[type, ...]] = {"boolean": (bool,), "integer": (int,), "number": (int, float)}
 
 
@@ -33,6 +35,7 @@ def load_search(payload: Mapping[str, Any]) -> SearchRequest:
         data, wrong = _SCHEMA.load(payload), set[str]()
     except ValidationError as error:
         data, wrong = error.valid_data, set(error.messages_dict)
+    wrong |= _renamed(data, wrong)
     queries = _queries(data)
     wrong |= _conflicts(data, wrong, queries)
     for name in _NAMES:
@@ -47,7 +50,7 @@ def unknown_field_warnings(payload: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a warning for each unknown field, at most five, naming the field probably meant."""
     if payload.keys() <= _EMPTY.keys():
         return ()
-    known = {_squash(name): name for name in _NAMES}
+    known = {_squash(name): name for name in _BY_NAME}
     warnings: list[str] = []
     for name in payload:
         if name in _EMPTY or len(warnings) == MAX_FIELD_WARNINGS:
@@ -165,7 +168,16 @@ def _rule(field: Field) -> fields.Field[Any]:
     return _Strict(bool) if field.type == "boolean" else _Number(field)
 
 
-_SCHEMA = _Rules.from_dict({field.name: _rule(field) for field in FIELDS}, name="SearchSchema")()
+_SCHEMA = _Rules.from_dict({name: _rule(field) for name, field in _BY_NAME.items()}, name="SearchSchema")()
+
+
+def _renamed(data: dict[str, Any], wrong: set[str]) -> set[str]:
+    """Give fields their own names; return those that are malformed, or that have two values."""
+    found = set()
+    for other, name in _OTHER_NAMES.items():
+        if other in wrong or (other in data and data.setdefault(name, data[other]) != data[other]):
+            found.add(name)
+    return found
 
 
 def _queries(data: Mapping[str, Any]) -> tuple[str, ...]:

@@ -46,9 +46,9 @@ class Address(NamedTuple):
 
 
 def read_url(url: str) -> Address | None:
-    """Return the address of an absolute http(s) URL; None for any other, and for one with an unfit authority."""
+    """Return the address of an absolute http(s) URL, blanks around it ignored; None if it is unusable."""
     # Long URLs, and those that grow when escaped, are not memoised: the memo stays small.
-    return _remembered(url) if len(url) <= _LONGEST and url.isascii() else _read(url)
+    return read_short_url(url) if len(url) <= _LONGEST and url.isascii() else _read(url)
 
 
 def _read(url: str) -> Address | None:
@@ -67,7 +67,8 @@ def _read(url: str) -> Address | None:
 
 
 _LONGEST = 1024
-_remembered = lru_cache(maxsize=4096)(_read)  # sources, and the queries of a request, find the same pages
+read_short_url = lru_cache(maxsize=4096)(_read)  # sources, and the queries of a request, find the same pages
+"""What read_url does for an ASCII URL of at most _LONGEST characters: for the loop that reads all of them."""
 
 
 def browser_host(host: str) -> str:
@@ -103,6 +104,7 @@ def browser_host(host: str) -> str:
 
 
 def _read_slowly(url: str) -> Address | None:
+    url = url.strip()  # here alone, as the fast path takes no URL with blanks around it
     parts = _PARTS.fullmatch(url)
     if parts is None or _SURROGATE.search(url):
         return None

@@ -23,6 +23,7 @@ SETTINGS = VendorSettings(
 )
 MAX_CHARACTERS = 400
 MAX_WORDS = 50
+MAX_SNIPPETS = 100  # Brave sends a few; a million empty ones would take long to read
 
 
 class Brave:
@@ -41,12 +42,12 @@ class Brave:
         endpoint = Endpoint(config.url, {**HEADERS, "X-Subscription-Token": config.key}, connections=calls)
         return cls(endpoint, config.timeout)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once. Raises SourceError."""
         fitted, cuts = fit(self.name, query, characters=MAX_CHARACTERS, words=MAX_WORDS)
         if cuts and filter.exact_match:
             return SourceOut(notes=(too_long(self.name),), asked=False)
-        return parse(self._endpoint.get_json({"q": fitted}, deadline=deadline), notes(filter) + cuts)
+        return parse(self._endpoint.get_json({"q": fitted}, deadline=deadline, fresh=fresh), notes(filter) + cuts)
 
 
 VENDOR = Vendor(SETTINGS, Brave.from_config)
@@ -82,4 +83,4 @@ def read_row(row: Row, sources: Mapping[str, Any]) -> Content:
         source = sources.get(row["url"])
         title = text_of(source.get("title")) if isinstance(source, dict) else ""
     snippets = row.get("snippets")
-    return Content(title, tuple(map(text_of, snippets)) if isinstance(snippets, list) else ())
+    return Content(title, tuple(map(text_of, snippets[:MAX_SNIPPETS])) if isinstance(snippets, list) else ())

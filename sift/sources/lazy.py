@@ -20,9 +20,9 @@ class LazySource:
         self._made: Source | None = None
         self._lock = threading.Lock()
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once, constructing the source if need be. Raises SourceError."""
         with self._lock:
             if self._made is None:
                 self._made = self._make()
-        return self._made.search(query, k, filter, deadline=deadline)
+        return self._made.search(query, k, filter, deadline=deadline, fresh=fresh)

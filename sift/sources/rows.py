@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
 from sift.errors import SourceError
 from sift.search.model import Content, RawHits, Row
-from sift.search.urls import Address, read_url
+from sift.search.urls import Address, read_short_url, read_url
 
 MAX_ROWS = 1000
 MAX_URLS = 256 * 1024
 USUAL_URL = MAX_URLS // MAX_ROWS
 """Limits on what is read of an answer: rows, and characters of their long URLs. Vendors send tens of short ones; a body
 made to be slow to read would otherwise run far past the deadline and hold up the other sources' hits."""
+MAX_DATE = 100
+_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)")
 
 
 def rows_of(body: Any, *path: str) -> list[Any]:
@@ -38,11 +41,14 @@ def hits_of(rows: list[Any], read: Callable[[Row], Content]) -> RawHits:
     for row in rows[:MAX_ROWS]:
         if type(row) is not dict or type(url := row.get("url")) is not str:
             continue
-        if len(url) > USUAL_URL:  # shorter ones cannot exceed the limit together
-            if len(url) > room:
-                continue
+        if len(url) <= USUAL_URL:  # these cannot exceed the limit together
+            address = read_short_url(url) if url.isascii() else read_url(url)
+        elif len(url) <= room:
             room -= len(url)
-        if address := read_url(url):
+            address = read_url(url)
+        else:
+            continue
+        if address:
             addresses.append(address)
             usable.append(row)
     if not usable and len(rows) > MAX_ROWS:
@@ -53,6 +59,14 @@ def hits_of(rows: list[Any], read: Callable[[Row], Content]) -> RawHits:
 def text_of(value: object) -> str:
     """Return a string unchanged, "" for any other value."""
     return value if isinstance(value, str) else ""
+
+
+def date_of(value: object) -> str:
+    """Return a date unchanged, "" for any other value: "3 days ago" is none, as it is wrong tomorrow.
+
+    What has a year is a date, as relative ones have none in any language.
+    """
+    return value if value and type(value) is str and len(value) <= MAX_DATE and _YEAR.search(value) else ""
 
 
 def score_of(value: object) -> float:

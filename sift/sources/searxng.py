@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sift.config import SourceConfig, VendorSettings
 from sift.errors import SourceError
-from sift.search.model import Content, Filter, Row, SourceOut, not_applied
+from sift.search.model import Content, Filter, RawHits, Row, SourceOut, not_applied
+from sift.sources.dates import count_outside, is_iso
 from sift.sources.headers import HEADERS
-from sift.sources.rows import hits_of, rows_of, score_of, text_of
+from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
 from sift.sources.vendor import Vendor
 from sift.wire.endpoint import Endpoint
 
@@ -20,24 +24,30 @@ _COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # SearXNG splits at \s too
 
 
 class Searxng:
-    """A SearXNG instance as a source; only its first page is requested."""
+    """A SearXNG instance as a source; only its first page is requested. now: Unix time in seconds."""
 
     name = SETTINGS.name
     reranked = True
 
-    def __init__(self, endpoint: Endpoint, timeout: float) -> None:
+    def __init__(self, endpoint: Endpoint, timeout: float, *, now: Callable[[], float] = time.time) -> None:
         self._endpoint = endpoint
         self.timeout = timeout
+        self._now = now
 
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Searxng:
         """Return the source described by its settings."""
         return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, HEADERS, connections=calls), config.timeout)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once. Raises SourceError."""
-        body = self._endpoint.get_json(parameters(query, filter), deadline=deadline)
-        return parse(body, notes(query, filter))
+        try:
+            body = self._endpoint.get_json(parameters(query, filter), deadline=deadline, fresh=fresh)
+            out = parse(body, notes(query, filter))
+        except SourceError as error:
+            error.notes = syntax_note(query)  # a command may be why it failed, and asking again will not help
+            raise
+        return replace(out, notes=out.notes + date_note(out.hits, filter, self._now()))
 
 
 VENDOR = Vendor(SETTINGS, Searxng.from_config)
@@ -55,11 +65,10 @@ def parameters(query: str, filter: Filter) -> dict[str, str]:
 
 
 def notes(query: str, filter: Filter) -> tuple[str, ...]:
-    """Return a note for each set filter that SearXNG cannot apply, and one for search syntax (contract: Notes)."""
+    """Return a note for each filter that SearXNG cannot apply, and one on search syntax (contract: Notes)."""
     said = {
         "extra include_domains dropped": filter.restricts and len(filter.include_domains) > MAX_SITES,
         "topic ignored (no finance category)": filter.topic == "finance",
-        "query holds search syntax": bool(_COMMAND.search(_QUOTED.sub('"', query))),
     }
     return not_applied(
         Searxng.name,
@@ -68,7 +77,22 @@ def notes(query: str, filter: Filter) -> tuple[str, ...]:
             "start_date/end_date": filter.dated,
             "min_score": filter.min_score > 0,
         },
-    ) + tuple(f"{Searxng.name}: {note}" for note, is_due in said.items() if is_due)
+    ) + (tuple(f"{Searxng.name}: {note}" for note, is_due in said.items() if is_due) + syntax_note(query))
+
+
+def syntax_note(query: str) -> tuple[str, ...]:
+    """Return a note if SearXNG takes a word of the query as a command (contract: Notes)."""
+    is_command = _COMMAND.search(_QUOTED.sub('"', query))
+    return (f"{Searxng.name}: query holds search syntax",) if is_command else ()
+
+
+def date_note(hits: RawHits, filter: Filter, now: float) -> tuple[str, ...]:
+    """Return a note on the hits whose own dates are outside the filter's (contract: Notes). now: Unix time."""
+    if not (filter.time_range or filter.dated):
+        return ()
+    count = count_outside((hit.content.published_date for hit in hits), filter, now)
+    fields = "time_range" if filter.time_range else "start_date/end_date"
+    return (f"{Searxng.name}: {count} hit{'s' * (count > 1)} dated outside {fields}",) if count else ()
 
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
@@ -88,6 +112,15 @@ def read_row(row: Row) -> Content:
     return Content(
         text_of(row.get("title")),
         (text_of(row.get("content")),),
-        text_of(row.get("publishedDate")),
+        _date(row),
         score_of(row.get("score")),
     )
+
+
+def _date(row: Row) -> str:
+    """Return `publishedDate`, or `pubdate` where that is more exact: older versions write the former for people."""
+    published, exact = row.get("publishedDate"), row.get("pubdate")
+    if not (published or exact):  # most rows
+        return ""
+    published = date_of(published)
+    return published if is_iso(published) else date_of(exact) or published

@@ -8,7 +8,7 @@ from sift.config import SourceConfig, VendorSettings
 from sift.search.model import Content, Filter, Row, SourceOut
 from sift.sources.headers import HEADERS
 from sift.sources.limits import fit, too_long
-from sift.sources.rows import hits_of, rows_of, score_of, text_of
+from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
 from sift.sources.vendor import Vendor
 from sift.wire.endpoint import Endpoint
 
@@ -42,12 +42,12 @@ class Tavily:
         endpoint = Endpoint(config.url, {**HEADERS, "Authorization": f"Bearer {config.key}"}, connections=calls)
         return cls(endpoint, config.timeout, reranked=config.rerank)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once; hits below `min_score` are dropped before any ranking (R2). Raises SourceError."""
         fitted, cuts = fit(self.name, query, characters=MAX_CHARACTERS)
         if cuts and filter.exact_match:
             return SourceOut(notes=(too_long(self.name),), asked=False)
-        body = self._endpoint.post_json(request_body(fitted, filter), deadline=deadline)
+        body = self._endpoint.post_json(request_body(fitted, filter), deadline=deadline, fresh=fresh)
         return parse(body, filter.min_score, notes(filter) + cuts)
 
 
@@ -108,7 +108,7 @@ def read_row(row: Row) -> Content:
     return Content(
         text_of(row.get("title")),
         (text_of(row.get("content")),),
-        text_of(row.get("published_date")),
+        date_of(row.get("published_date")),
         score_of(row.get("score")),
     )
 

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import random
 import sqlite3
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
-from sift.search.protocols import LedgerError
+from sift.search.protocols import LedgerError, LedgerLostError
+from sift.store.mark import Mark
 
 _T = TypeVar("_T")
+_log = logging.getLogger("sift.store")
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS spent (
-    source TEXT NOT NULL, day TEXT NOT NULL, credits INTEGER NOT NULL, PRIMARY KEY (source, day)
-) WITHOUT ROWID
-"""
-# Later days count too: a clock that is set back gets no new budget.
-_SPENT = "SELECT coalesce(sum(credits), 0) FROM spent WHERE source = ? AND day >= ?"
+_SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS spent (
+        source TEXT NOT NULL, day TEXT NOT NULL, credits INTEGER NOT NULL, PRIMARY KEY (source, day)
+    ) WITHOUT ROWID""",
+    # One random number for the life of a ledger: file names and inode numbers are used again.
+    "CREATE TABLE IF NOT EXISTS identity (only INTEGER PRIMARY KEY CHECK (only = 1), id INTEGER NOT NULL)",
+)
+_IDENTITY = "SELECT id FROM identity"
+_NAME_IT = "INSERT OR IGNORE INTO identity VALUES (1, ?)"
+# The next day counts too: a clock that is set back gets no new budget. A day further ahead was a clock gone wrong.
+_SPENT = "SELECT coalesce(sum(credits), 0) FROM spent WHERE source = ?1 AND day BETWEEN ?2 AND ?3"
 # One statement, so that checking and taking are atomic between threads and processes.
-_RESERVE = """
-INSERT INTO spent (source, day, credits) SELECT :source, :day, 1 WHERE (
-    SELECT coalesce(sum(credits), 0) FROM spent WHERE source = :source AND day >= :day
-) < :cap
+_RESERVE = f"""
+INSERT INTO spent (source, day, credits) SELECT ?1, ?2, 1 WHERE ({_SPENT}) < ?4
 ON CONFLICT (source, day) DO UPDATE SET credits = credits + 1
 """
 _SETTLE = "UPDATE spent SET credits = max(0, credits + ?) WHERE source = ? AND day = ?"
 _READ_WAIT = 0.05  # seconds that a read may wait for a lock: nothing has been asked yet
 _SETTLE_WAIT = 0.1
+_CLOSE_WAIT = 5.0
 
 
 class SqliteLedger:
@@ -40,19 +48,41 @@ class SqliteLedger:
 
     One connection per process, opened at first use and never used across a fork. A write-ahead log with
     synchronous=NORMAL survives kill -9. A file that cannot be read is left as it is: a new one would be a new budget.
+    For the same reason a ledger whose files are deleted, emptied or replaced while a service uses it is lost until the
+    service is started again.
+
+    mark: what the processes of a service share. connect: opens the file.
     """
 
-    def __init__(self, path: Path, caps: Mapping[str, int], now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        path: Path,
+        caps: Mapping[str, int],
+        now: Callable[[], float] = time.time,
+        *,
+        mark: Mark | None = None,
+        connect: Callable[..., sqlite3.Connection] = sqlite3.connect,
+    ) -> None:
         self._path = path
+        self._log_path = path.with_name(f"{path.name}-wal")
         self._caps = caps
         self._now = now
+        self._mark = mark or Mark()
+        self._connect = connect
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._pid = 0
-        self._inherited: list[sqlite3.Connection] = []
-        self._unbooked: list[tuple[int, str, str]] = []  # credits to add that are not in the file yet
+        self._files: tuple[object, ...] | None = None  # the identity of those that the connection has open
+        self._abandoned: list[sqlite3.Connection] = []
+        # Credits to add that are not in the file yet: any thread appends, the one with the lock takes from the left.
+        self._unbooked: deque[tuple[int, str, str]] = deque()
         self._wait = 0  # the connection's busy timeout in milliseconds
         self._known: dict[str, tuple[str, int]] = {}  # per source: day, credits last read or taken here
+        self._has_told = False
+
+    def share(self, mark: Mark) -> None:
+        """Know the ledger by a mark that other processes use too; to be called before its first use."""
+        self._mark = mark
 
     def left(self, name: str) -> int | None:
         """Return the credits left today, as far as this process knows; None without a cap. Raises LedgerError.
@@ -63,6 +93,8 @@ class SqliteLedger:
         cap = self._caps.get(name)
         if not cap:  # a cap of 0 never touches the file
             return cap
+        if self._mark.is_lost:
+            self._lose()
         day, spent = self._known.get(name, ("", 0))
         if day != self._day() or spent >= cap:
             spent = self.spent(name)
@@ -73,7 +105,7 @@ class SqliteLedger:
         day = self._day()
 
         def count(db: sqlite3.Connection) -> int:
-            spent: int = db.execute(_SPENT, (name, day)).fetchone()[0]
+            spent: int = db.execute(_SPENT, (name, day, _next(day))).fetchone()[0]
             self._known[name] = (day, spent)
             return spent
 
@@ -81,8 +113,7 @@ class SqliteLedger:
 
     def resets_at(self) -> str:
         """Return the end of the current day, the next UTC midnight, in ISO 8601 with `Z`."""
-        tomorrow = datetime.fromtimestamp(self._now(), UTC).date() + timedelta(days=1)
-        return f"{tomorrow.isoformat()}T00:00:00Z"
+        return f"{_next(self._day())}T00:00:00Z"
 
     def reserve(self, name: str, *, deadline: float) -> str | None:
         """Take one credit; return the day it counts for, "" without a cap, None at the cap. Raises LedgerError."""
@@ -94,7 +125,7 @@ class SqliteLedger:
         day = self._day()
 
         def take(db: sqlite3.Connection) -> bool:
-            taken = db.execute(_RESERVE, {"source": name, "day": day, "cap": cap}).rowcount > 0
+            taken = db.execute(_RESERVE, (name, day, _next(day), cap)).rowcount > 0
             known = self._known.pop(name, None)
             if taken and known and known[0] == day:
                 self._known[name] = (day, known[1] + 1)
@@ -109,9 +140,16 @@ class SqliteLedger:
         """
         if day and credits != 1:
             self._unbooked.append((credits - 1, name, day))
-            self._known.pop(name, None)
             with suppress(LedgerError):  # locked: booked before the next credit is taken
                 self._run(time.monotonic() + _SETTLE_WAIT, lambda db: None)
+
+    def close(self) -> None:
+        """Book what is not booked yet, waiting some seconds for a locked file, and close the file. Never raises."""
+        with suppress(LedgerError):
+            if self._unbooked:
+                self._run(time.monotonic() + _CLOSE_WAIT, lambda db: None)
+        with self._lock:
+            self._close()
 
     def _run(self, deadline: float, statement: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run one statement, waiting for other threads and processes until `deadline` at most. Raises LedgerError."""
@@ -124,8 +162,10 @@ class SqliteLedger:
                 db.execute(f"PRAGMA busy_timeout = {wait}")
                 self._wait = wait
             while self._unbooked:
-                db.execute(_SETTLE, self._unbooked[-1])
-                self._unbooked.pop()
+                change = self._unbooked[0]
+                db.execute(_SETTLE, change)
+                self._known.pop(change[1], None)
+                self._unbooked.popleft()
             return statement(db)
         except (sqlite3.Error, OSError) as error:
             self._close()  # a repaired file is opened afresh
@@ -134,20 +174,57 @@ class SqliteLedger:
             self._lock.release()
 
     def _open(self, deadline: float) -> sqlite3.Connection:
+        """Return the connection of this process to the ledger. Raises LedgerLostError, sqlite3.Error, OSError."""
         if self._connection is not None and self._pid != os.getpid():
-            # After a fork the parent's connection is kept and left alone: SQLite forbids even closing it here.
-            self._inherited.append(self._connection)
+            self._abandon()  # after a fork: SQLite forbids even closing the parent's connection here
+        if self._mark.is_lost or (self._connection is not None and self._identify_files() != self._files):
+            self._lose()
+        if self._connection is not None:
+            return self._connection
+        if self._mark.ledger and self._identify_files(only_main=True) is None:
+            self._lose()  # before SQLite makes a new one
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        wait = _milliseconds(deadline) / 1000
+        db = self._connect(self._path, timeout=wait, isolation_level=None, check_same_thread=False)
+        self._connection, self._pid, self._wait = db, os.getpid(), 0
+        identity = _prepare(db, deadline)
+        if self._mark.ledger not in (0, identity):
+            self._lose()
+        self._mark.ledger = identity
+        self._files = self._identify_files()
+        return db
+
+    def _identify_files(self, *, only_main: bool = False) -> tuple[object, ...] | None:
+        """Return what tells the ledger's files from others of the same names; None if one is missing or empty.
+
+        The log may be empty, and is there as long as anybody has the ledger open.
+        """
+        try:
+            main = self._path.stat()
+            log = main if only_main else self._log_path.stat()
+        except FileNotFoundError:
+            return None
+        return (main.st_dev, main.st_ino, log.st_ino) if main.st_size else None
+
+    def _lose(self) -> NoReturn:
+        """Stop using the ledger, here and in every process that shares the mark. Raises LedgerLostError."""
+        self._mark.lose()
+        if not self._has_told:
+            self._has_told = True
+            _log.error("ledger_lost")
+        if self._connection is not None:
+            with suppress(sqlite3.Error):  # if only the log was deleted, this still saves its content
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._abandon()  # closing would delete a log by its name, whosever it is now
+        raise LedgerLostError
+
+    def _abandon(self) -> None:
+        if self._connection is not None:
+            self._abandoned.append(self._connection)
             self._connection = None
-        if self._connection is None:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            wait = _milliseconds(deadline) / 1000
-            db = sqlite3.connect(self._path, timeout=wait, isolation_level=None, check_same_thread=False)
-            self._connection, self._pid, self._wait = db, os.getpid(), 0
-            _prepare(db, deadline)
-        return self._connection
 
     def _close(self) -> None:
-        if self._connection is not None:
+        if self._connection is not None and self._pid == os.getpid():
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
@@ -156,19 +233,36 @@ class SqliteLedger:
         return datetime.fromtimestamp(self._now(), UTC).date().isoformat()
 
 
-def _prepare(db: sqlite3.Connection, deadline: float) -> None:
-    """Prepare a file, new or existing, as a ledger."""
+def _next(day: str) -> str:
+    return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+
+
+def _prepare(db: sqlite3.Connection, deadline: float) -> int:
+    """Prepare a file, new or existing, as a ledger, and return its identity."""
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("PRAGMA synchronous = NORMAL")
-            db.execute(_SCHEMA)
-            return
+            for statement in _SCHEMA:
+                db.execute(statement)
+            return _identity(db)
         except sqlite3.OperationalError as error:
             # When two processes prepare a new file at once, SQLite refuses one of them without waiting.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                 raise
             time.sleep(0.005)
+
+
+def _identity(db: sqlite3.Connection) -> int:
+    """Return the identity of a ledger, which gets one at its first use."""
+    row = db.execute(_IDENTITY).fetchone()
+    if row is None:
+        is_named = db.execute(_NAME_IT, (random.getrandbits(62) | 1,)).rowcount > 0
+        if is_named and db.execute("SELECT 1 FROM spent").fetchone() is None:
+            _log.warning("ledger_created")  # a new budget: nobody is to get one unnoticed
+        row = db.execute(_IDENTITY).fetchone()
+    identity: int = row[0]
+    return identity
 
 
 def _milliseconds(deadline: float) -> int:

@@ -1,7 +1,7 @@
-"""A connection whose every wait ends at the deadline of the call that uses it.
+"""A connection on which every wait ends at the deadline of the call that uses it.
 
-Its socket never blocks, under TLS neither: what can be done at once is one system call, and all waiting is done here,
-where the time that is left is known. A timeout for each read would be no bound when bytes drip.
+The socket is non-blocking, with and without TLS: what can be done at once takes one system call, and all waiting
+happens here, where the remaining time is known. A timeout per read would not bound an answer that arrives in drips.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from typing import Any, TypeVar
 from sift.wire.call import Call
 
 READ_SIZE = 65_536
-"""Bytes asked of a socket at a time: room for a whole answer, so that it takes one read, and for any TLS record, so
-that OpenSSL keeps nothing back that it has decrypted."""
+"""Bytes requested per read: room for most answers in one read, and for any TLS record, so that OpenSSL keeps no
+decrypted data back."""
 MAX_LINE = 65_536
 
 _T = TypeVar("_T")
 
 
 class BadReplyError(ValueError):
-    """An answer that is no HTTP/1 that can be read."""
+    """An answer that is not readable as HTTP/1."""
 
 
 class Connection:
-    """A connected socket, what came over it and was not read yet, and the call that uses it.
+    """A connected socket, the bytes received but not yet read, and the call that uses it.
 
-    call: the one that uses it now; a connection outlives calls, so each sets itself before it begins.
+    call: the current user; a connection outlives calls, so it is set anew for each.
     """
 
     __slots__ = ("_at", "_readable", "_received", "_socket", "call")
@@ -43,29 +43,29 @@ class Connection:
         self._readable.register(connected, select.POLLIN)
 
     def handshake(self) -> None:
-        """Agree on TLS where the socket speaks it. Raises OSError, for a certificate that is not trusted too."""
+        """Complete the TLS handshake, if the socket speaks TLS. Raises OSError, also for an untrusted certificate."""
         if isinstance(self._socket, ssl.SSLSocket):
             self._complete(select.POLLIN, self._socket.do_handshake)
 
     def send(self, data: bytes) -> None:
         """Send all of `data`. Raises OSError."""
         while data:
-            self.call.left()  # before anything has left: what was never sent at the deadline is not paid for
+            self.call.left()  # before anything has left: a call that was never sent costs no credit
             self.call.sent = True
             data = data[self._complete(select.POLLOUT, self._socket.send, data) :]
 
     def wait(self) -> None:
-        """Wait until something has come, the end of the stream included. Raises TimeoutError."""
+        """Wait until there is something to read, the end of the stream included. Raises TimeoutError."""
         self._wait(select.POLLIN)
 
     def read_line(self) -> bytes:
-        """Return the next line with its end, or what is left when the stream ends before.
+        """Return the next line with its line end, or the rest if the stream ends first.
 
         Raises OSError, and BadReplyError for a line longer than MAX_LINE.
         """
         while not (end := self._received.find(b"\n", self._at, self._at + MAX_LINE) + 1):
             if len(self._received) - self._at >= MAX_LINE:
-                raise BadReplyError("a line without an end")
+                raise BadReplyError("a line that is too long")
             if not (more := self._receive()):
                 end = len(self._received)
                 break
@@ -74,7 +74,7 @@ class Connection:
         return line
 
     def read1(self, size: int) -> bytes:
-        """Return what has come, `size` bytes at most, after a wait if need be; nothing at the end of the stream.
+        """Return up to `size` bytes, waiting only if none have arrived; nothing at the end of the stream.
 
         Raises OSError.
         """
@@ -82,16 +82,16 @@ class Connection:
             self._received, self._at = self._receive(), 0
         piece = self._received[self._at : self._at + size]
         self._at += len(piece)
-        if self._at == len(self._received):  # a connection that is kept holds no answer on to memory
+        if self._at == len(self._received):  # an idle connection must not hold on to the memory of its last answer
             self._received, self._at = b"", 0
         return piece
 
     def has_unread(self) -> bool:
-        """Return whether more was received than was read."""
+        """Return whether bytes were received that nobody has read."""
         return self._at < len(self._received)
 
     def is_quiet(self) -> bool:
-        """Return whether nothing waits in the socket: neither bytes that nobody asked for nor the end of the stream."""
+        """Return whether the socket has nothing to read: neither unsolicited bytes nor the end of the stream."""
         return not self._readable.poll(0)
 
     def close(self) -> None:
@@ -99,11 +99,11 @@ class Connection:
         self._socket.close()
 
     def _receive(self) -> bytes:
-        self.call.left()  # bytes that keep coming end with the deadline too
+        self.call.left()  # without a wait there would be no other check while bytes keep arriving
         return self._complete(select.POLLIN, self._socket.recv, READ_SIZE)
 
     def _complete(self, event: int, operation: Callable[..., _T], *arguments: Any) -> _T:
-        """Repeat what would block, each time after a wait; TLS may have to read in order to write, and the reverse."""
+        """Repeat an operation after a wait while it would block; TLS may have to read to write, or write to read."""
         while True:
             try:
                 return operation(*arguments)

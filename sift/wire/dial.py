@@ -1,4 +1,4 @@
-"""Making a connection: resolve the host, judge its addresses, connect to one of them, agree on TLS."""
+"""Opening a connection: resolve the host, filter its addresses, connect to one of them, set up TLS."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sift.wire.connection import Connection
 from sift.wire.resolver import Address, Resolver
 
 Judge = Callable[[Sequence[Address]], Sequence[Address]]
-"""From all addresses of a host to those that may be tried, in order. Raises OSError to refuse the host."""
+"""Maps all addresses of a host to those that may be tried, in order. Raises OSError to refuse the host."""
 
 
 def any_address(addresses: Sequence[Address]) -> Sequence[Address]:
-    """Return all addresses: the host was chosen by the owner of the service."""
+    """Return all addresses: the operator chose the host."""
     return addresses
 
 
@@ -30,9 +30,9 @@ def dial(
     judge: Judge = any_address,
     tls: ssl.SSLContext | None = None,
 ) -> Connection:
-    """Return a new connection to a host, which verified itself where `tls` is given. Raises OSError, ValueError.
+    """Return a new connection to a host, verified if `tls` is given. Raises OSError, ValueError.
 
-    No address but those that `judge` returns is connected to, and no second look-up is made.
+    The name is resolved once, and only addresses that `judge` returns are connected to.
     """
     addresses = judge(resolver.addresses(host, port, call.left()))
     connected = _connect(addresses, call)
@@ -48,15 +48,16 @@ def dial(
 
 
 def _connect(addresses: Sequence[Address], call: Call) -> socket.socket:
-    """Connect to the first address that takes the connection. Raises OSError.
+    """Connect to the first address that accepts. Raises OSError.
 
-    One that keeps silent, such as an IPv6 address that no route leads to, leaves the others their share of the time.
+    The remaining time is shared out, so that an address that never answers, such as an IPv6 address without a route,
+    leaves time for the others.
     """
     failure = OSError("no address")
     for tried, address in enumerate(addresses):
         try:
             connected = socket.socket(address.family, socket.SOCK_STREAM)
-        except OSError as error:  # a host without IPv6 may still list an IPv6 address
+        except OSError as error:  # this host may lack IPv6
             failure = error
             continue
         try:
@@ -71,7 +72,7 @@ def _connect(addresses: Sequence[Address], call: Call) -> socket.socket:
 
 
 def tls_context() -> ssl.SSLContext:
-    """Return a context that verifies against the system's authorities and certifi's."""
+    """Return a context that verifies against the system's certificate authorities and certifi's."""
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
     context.set_alpn_protocols(["http/1.1"])

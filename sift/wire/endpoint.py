@@ -1,7 +1,7 @@
-"""One URL that answers JSON, and no other: no redirects, nothing of the environment, one deadline for a call.
+"""A client for one URL that answers with JSON: no redirects, one deadline per call, no proxies of the environment.
 
-`requests` is used below its Session: a prepared request goes straight through an adapter, so that no proxy or .netrc
-of the environment, no cookie and no redirect can come in.
+`requests` is used below its Session: a prepared request goes straight to an adapter, which rules out proxies, .netrc,
+cookies and redirects.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ from sift.wire.pool import Pool
 from sift.wire.resolver import Resolver
 
 MAX_BODY = 4 * 1024 * 1024
-"""Bytes of a decoded body; what comes after is not read."""
+"""Bytes of a decoded body; a longer one is refused."""
 
 
 class _Request(PreparedRequest):
-    """A request filled in, and the call it is part of; `prepare` would quote, join and count all of it once more."""
+    """A finished request, and the call it belongs to; `prepare` would quote, join and measure all of it again."""
 
     def __init__(self, method: str, url: str, headers: dict[str, str], body: bytes | None, call: Call) -> None:
         super().__init__()
         self.method, self.url, self.body, self.call = method, url, body, call
-        # Not requests' own dict, which is slow to copy: names are spelled one way throughout.
+        # A plain dict: requests' case-insensitive one is slow to copy, and names here are spelled one way.
         self.headers = headers  # type: ignore[assignment]
 
 
 class _Answer(Response):
-    """An answer with its body unread, without the cookies and the encoding that requests would look for."""
+    """An answer with its body unread, without the cookies and the encoding that requests would extract."""
 
     def __init__(self, request: PreparedRequest, raw: Any) -> None:
-        # The `responses` library, which vendor tests use, looks at these.
+        # The `responses` library, which the vendor tests use, reads these.
         self.request, self.status_code, self.headers, self.raw = request, raw.status, raw.headers, raw
 
 
 class _Adapter(HTTPAdapter):
-    """The way from requests to one origin. Threads share it, so what belongs to a call comes with its request."""
+    """The transport to one origin. Threads share it, so what belongs to a call travels with its request."""
 
     def __init__(self, pool: Pool, origin: str) -> None:
         super().__init__(pool_connections=1, pool_maxsize=1)
@@ -62,7 +62,7 @@ class _Adapter(HTTPAdapter):
         return Exchange(self._pool, request.call)
 
     def cert_verify(self, *args: Any, **kwargs: Any) -> None:
-        """Do nothing: the pool's own context verifies."""
+        """Do nothing: the pool verifies certificates by its own context."""
 
     def request_url(self, request: PreparedRequest, proxies: Any) -> str:
         return str(request.url).removeprefix(self._origin)
@@ -72,11 +72,10 @@ class _Adapter(HTTPAdapter):
 
 
 class Endpoint:
-    """One URL, with the headers it wants.
+    """A client for one URL.
 
-    connections: calls to expect at a time; so many connections are kept alive.
-    resolver: looks the host up; one of its own without it.
-    clock: seconds, as the deadlines of calls are given.
+    headers: sent with every request. connections: the most idle connections to keep.
+    resolver: resolves the host; by default one of its own. clock: the clock that deadlines refer to, in seconds.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class Endpoint:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         parts = urlsplit(url)
-        origin = url[: len(f"{parts.scheme}://{parts.netloc}")]  # as it is spelled: `HTTP://` is a scheme too
+        origin = url[: len(f"{parts.scheme}://{parts.netloc}")]  # as spelled by the operator, who may write `HTTP://`
         self._url = url if parts.path else f"{origin}/{url[len(origin) :]}"
         self._headers = {"Host": parts.netloc, "Accept-Encoding": ACCEPT_ENCODING, **headers}
         self._clock = clock
@@ -97,26 +96,30 @@ class Endpoint:
         connect = partial(dial, host, parts.port or (443 if tls else 80), resolver=resolver or Resolver(), tls=tls)
         self._adapter = _Adapter(Pool(connect, connections), origin)
 
-    def get_json(self, parameters: Mapping[str, str], *, deadline: float) -> Any:
-        """GET with a query string, and return the parsed body. Raises SourceError."""
-        # A colon may stay (RFC 3986, section 3.4); `site:` would else be all that takes quote's slow path in a query.
+    def get_json(self, parameters: Mapping[str, str], *, deadline: float, fresh: bool = False) -> Any:
+        """Send a GET with a query string, and return the parsed answer. Raises SourceError.
+
+        fresh: use a new connection.
+        """
+        # A colon may stay (RFC 3986, section 3.4); escaping that of `site:` would force quote's slow path.
         query = "&".join([f"{name}={quote_plus(value, safe=':')}" for name, value in parameters.items()])
         url = f"{self._url}{'&' if '?' in self._url else '?'}{query}"
-        return self._ask("GET", url, self._headers, None, deadline)
+        return self._ask("GET", url, self._headers, None, Call(deadline, self._clock, fresh=fresh))
 
-    def post_json(self, body: Mapping[str, Any], *, deadline: float) -> Any:
-        """POST a JSON body, and return the parsed answer. Raises SourceError."""
+    def post_json(self, body: Mapping[str, Any], *, deadline: float, fresh: bool = False) -> Any:
+        """Send a POST with a JSON body, and return the parsed answer. Raises SourceError.
+
+        fresh: use a new connection.
+        """
         data = json.dumps(body).encode()
         headers = {**self._headers, "Content-Type": "application/json", "Content-Length": str(len(data))}
-        return self._ask("POST", self._url, headers, data, deadline)
+        return self._ask("POST", self._url, headers, data, Call(deadline, self._clock, fresh=fresh))
 
-    def _ask(self, method: str, url: str, headers: dict[str, str], body: bytes | None, deadline: float) -> Any:
-        call = Call(deadline, self._clock)
+    def _ask(self, method: str, url: str, headers: dict[str, str], body: bytes | None, call: Call) -> Any:
         try:
-            call.left()
             response = self._adapter.send(_Request(method, url, headers, body, call), stream=True)
         except (OSError, ValueError) as error:  # every error of requests is an OSError
-            # The error's text may hold the URL and so the query: it goes no further than here.
+            # Its text may hold the URL and so the query: it goes no further than this.
             raise _failure(error, call) from None
         call.answered = True
         raw: Any = response.raw
@@ -130,7 +133,7 @@ class Endpoint:
 
 
 def _failure(error: Exception, call: Call) -> SourceError:
-    """Put a failed call into a word of the closed vocabulary."""
+    """Translate a failed call into the closed vocabulary."""
     if isinstance(error, TooLargeError):
         return SourceError("response too large")
     if isinstance(error, RequestTimeout) or call.is_over():
@@ -141,7 +144,7 @@ def _failure(error: Exception, call: Call) -> SourceError:
 
 
 def _check_status(status: int, headers: Mapping[str, str]) -> None:
-    """Look at the status before the body. Raises SourceError."""
+    """Raise SourceError unless the status is 200."""
     if status == 200:
         return
     if 300 <= status < 400:
@@ -151,7 +154,7 @@ def _check_status(status: int, headers: Mapping[str, str]) -> None:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """Read a Retry-After header, seconds or a date; None when it is neither or in the past."""
+    """Parse a Retry-After header, seconds or a date; None if it is neither, or in the past."""
     text = retry_after.strip()
     if text.isascii() and text.isdigit():
         return float(text[:9]) or None

@@ -1,4 +1,4 @@
-"""One request and its answer: sent in one write, framed by length, by chunks or by the end of the connection."""
+"""One request and its answer: sent in one write; framed by length, by chunks or by the end of the connection."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from sift.wire.pool import Pool
 
 
 class Exchange:
-    """What sends one call's request over a connection of a pool; to requests it looks like a pool of urllib3."""
+    """Sends the request of one call over a pooled connection, behind the interface of a urllib3 pool."""
 
     def __init__(self, pool: Pool, call: Call) -> None:
         self._pool = pool
         self._call = call
 
     def urlopen(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], **_: Any) -> Reply:
-        """Send a request, once, and return its answer with the body unread. Raises OSError, ValueError.
+        """Send a request once, and return its answer with the body unread. Raises OSError, ValueError.
 
-        url: path and query. What else requests passes on has no meaning here: nothing is retried or followed.
+        url: path and query. Other arguments of requests are ignored: nothing is retried, no redirect followed.
         """
-        # One write, so one wait for the interpreter less; all of it was quoted or checked before.
+        # One write, so one release of the interpreter lock fewer. Everything was quoted or checked before.
         lines = [f"{method} {url} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()], "\r\n"]
         request = "\r\n".join(lines).encode("ascii") + (body or b"")
         connection = self._pool.take(self._call)
         try:
             connection.send(request)
-            connection.wait()  # before there is a buffer: many wait at a time, few read
+            connection.wait()  # before a buffer is allocated: many calls wait at a time, few read
             return Reply(connection, self._pool)
         except BaseException:
             connection.close()
@@ -38,7 +38,7 @@ class Exchange:
 
 
 class Reply:
-    """One answer, whose head is read, and whose body is read from here.
+    """An answer whose head has been read and whose body has not.
 
     status, headers: as in `Head`.
     """
@@ -49,7 +49,7 @@ class Reply:
         self._pool = pool
         self._is_chunked = self.headers.get("transfer-encoding", "").lower() == "chunked"
         self._chunks = 0
-        # Bytes of the body, or of this chunk, still to come; None when the end of the connection ends the body.
+        # Bytes of the body, or of this chunk, still to come; None if the end of the connection ends the body.
         self._left = 0 if self._is_chunked else _length(self.headers.get("content-length", ""))
         self._is_reusable = persistent and self._left is not None
         self._is_whole = False
@@ -62,10 +62,10 @@ class Reply:
         self.close()
 
     def read1(self, n: int = READ_SIZE, decode_content: bool = False) -> bytes:
-        """Return what has come of the body, `n` bytes at most, encoded as it is; nothing at its end.
+        """Return the next part of the body, `n` bytes at most, still encoded; nothing at its end.
 
-        Raises OSError, and BadReplyError when the body is cut. `decode_content` is there because urllib3's answers have
-        it, and the `responses` library puts one in this one's place.
+        Raises OSError, and BadReplyError if the body is truncated. `decode_content` matches the signature of urllib3's
+        responses, which the `responses` library uses instead of this class.
         """
         if self._is_whole:
             return b""
@@ -78,13 +78,13 @@ class Reply:
         if self._left is None:
             self._is_whole = not piece
         elif not piece:
-            raise BadReplyError("a body that is cut")
+            raise BadReplyError("a truncated body")
         else:
             self._left -= len(piece)
         return piece
 
     def close(self) -> None:
-        """Keep the connection for the next call when the answer was read to its end and nothing is left over."""
+        """Keep the connection if the answer was read to its end and nothing is left over, else close it."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -94,30 +94,30 @@ class Reply:
             self._connection.close()
 
     def _next_chunk(self) -> int:
-        """Return the size of the next chunk, 0 when there is none and the trailers have been read past."""
+        """Return the size of the next chunk; 0 after the last one, once its trailers have been skipped."""
         if self._chunks:
-            self._read_past(2)  # the line end after the chunk before
+            self._skip(2)  # the line end of the previous chunk
         self._chunks += 1
         try:
             size = int(self._connection.read_line().partition(b";")[0], 16)
         except ValueError:
             raise BadReplyError("a chunk without a size") from None
         if size < 0:
-            raise BadReplyError("a chunk of a negative size")
+            raise BadReplyError("a chunk of negative size")
         if size == 0:
-            while self._connection.read_line() not in (b"\r\n", b"\n", b""):  # some end without the empty line
+            while self._connection.read_line() not in (b"\r\n", b"\n", b""):  # some servers omit the empty line
                 pass
         return size
 
-    def _read_past(self, count: int) -> None:
+    def _skip(self, count: int) -> None:
         while count:
             if not (piece := self._connection.read1(count)):
-                raise BadReplyError("a body that is cut")
+                raise BadReplyError("a truncated body")
             count -= len(piece)
 
 
 def _length(text: str) -> int | None:
-    """Read a Content-Length; None when it is no number. Raises BadReplyError when there are two."""
+    """Parse a Content-Length; None if it is not a number. Raises BadReplyError for two different ones."""
     lengths = {length.strip() for length in text.split(",")}
     if len(lengths) > 1:
         raise BadReplyError("two lengths")

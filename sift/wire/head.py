@@ -1,4 +1,4 @@
-"""The head of an answer: status line and headers, read as tolerantly as servers are careless."""
+"""The head of an answer: status line and headers, parsed leniently, since many servers are careless."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _INTERIM = (100, 102, 103)  # a front may send early hints to anybody
 class Head(NamedTuple):
     """Status and headers of an answer.
 
-    headers: names in lower case; a repeated header has all its values, joined by commas.
-    persistent: whether the host leaves the connection open after the answer.
+    headers: names in lower case; the values of a repeated header are joined by commas.
+    persistent: whether the server leaves the connection open after this answer.
     """
 
     status: int
@@ -24,15 +24,15 @@ class Head(NamedTuple):
 
 
 def read_head(connection: Connection) -> Head:
-    """Read the head of an answer, past interim ones. Raises OSError, and BadReplyError for what is no such head."""
+    """Read the head of the final answer, skipping interim ones. Raises OSError; BadReplyError if it is malformed."""
     version, status = _read_status(connection)
-    # Before the status line a host is unreachable, after it its answer is bad.
+    # What fails before the status line is "unreachable", what fails after it a "bad response".
     connection.call.answered = True
     while status in _INTERIM:
         _read_headers(connection)
         version, status = _read_status(connection)
     if not version.startswith("HTTP/1."):
-        raise BadReplyError("an unknown version")
+        raise BadReplyError("an unknown HTTP version")
     headers = _read_headers(connection)
     return Head(status, headers, _is_persistent(version, headers))
 
@@ -48,16 +48,16 @@ def _read_status(connection: Connection) -> tuple[str, int]:
 
 
 def _read_headers(connection: Connection) -> dict[str, str]:
-    """Read headers up to the empty line."""
+    """Read headers up to and including the empty line."""
     headers: dict[str, str] = {}
     for _ in range(MAX_HEADERS + 1):
         line = connection.read_line()
         if line in (b"\r\n", b"\n"):
             return headers
         if not line.endswith(b"\n"):
-            raise BadReplyError("a head that is cut")
+            raise BadReplyError("a truncated head")
         name, colon, value = line.decode("latin-1").partition(":")
-        if colon and not name[:1].isspace():  # a line that begins with a blank goes on with the one before: no use here
+        if colon and not name[:1].isspace():  # folded lines are ignored: no header that matters here is ever folded
             name, value = name.lower(), value.strip()
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
     raise BadReplyError("too many headers")

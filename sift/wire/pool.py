@@ -1,4 +1,4 @@
-"""The connections to one host that are kept between calls."""
+"""Idle connections to one host, kept for later calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sift.wire.connection import Connection
 class Pool:
     """Connections to one host, used by one call at a time; safe between threads.
 
-    dial: makes a new connection. kept: how many idle ones are kept, 0 for none.
+    dial: opens a new connection. kept: the most idle ones to keep, 0 for none.
     """
 
     def __init__(self, dial: Callable[[Call], Connection], kept: int) -> None:
@@ -25,12 +25,12 @@ class Pool:
         weakref.finalize(self, _close_all, self._idle)
 
     def take(self, call: Call) -> Connection:
-        """Return a connection for a call: the newest idle one that is sound, else a new one.
+        """Return a connection for a call: the newest usable idle one, else, or for a fresh call, a new one.
 
-        One that can be read was closed by the host, or holds bytes that would be taken for the next answer. Raises
-        OSError and ValueError as `dial` does.
+        One that has something to read was closed by the host, or holds bytes that would pass for the next answer.
+        Raises OSError and ValueError as `dial` does.
         """
-        while (connection := self._newest()) is not None:
+        while not call.fresh and (connection := self._newest()) is not None:
             if connection.is_quiet():
                 connection.call = call
                 return connection
@@ -38,7 +38,7 @@ class Pool:
         return self._dial(call)
 
     def put(self, connection: Connection) -> None:
-        """Keep a connection that the next call may use, or close it when enough are kept."""
+        """Keep a connection for a later call, or close it when enough are kept."""
         with self._lock:
             if len(self._idle) < self._kept:
                 self._idle.append(connection)

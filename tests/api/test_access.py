@@ -223,15 +223,15 @@ DAMAGES = {
 
 @pytest.mark.parametrize(("content", "mode"), DAMAGES.values(), ids=DAMAGES)
 def test_broken_key_file_keeps_the_old_keys_and_says_so(guarded: Guarded, content: bytes, mode: int) -> None:
-    """contract: Callers: while the new file is unusable the old keys stay valid, with one warning; the next valid
+    """contract: Callers: while the new file is unusable the old keys stay valid, and one error says so; the next valid
     file takes effect.
     """
     good = guarded.keys.read_bytes()
-    before = guarded.service.log().count(b"key file cannot be used")
+    before = len(guarded.service.records("key_file_unusable"))
     replace(guarded.keys, content, mode)
     assert [guarded.search(f"Bearer {guarded.fleet}").status for _ in range(3)] == [200] * 3
     assert guarded.search("Bearer sift_aaaaaaaa_" + "s" * 43).status == 401
-    assert guarded.service.log().count(b"key file cannot be used") == before + 1
+    assert len(guarded.service.records("key_file_unusable")) == before + 1
     replace(guarded.keys, good)
     assert guarded.search(f"Bearer {guarded.restricted}").status == 200
 

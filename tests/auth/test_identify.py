@@ -3,7 +3,11 @@ from __future__ import annotations
 import json
 import logging
 import os
+import resource
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,15 +18,17 @@ from sift.auth.caller import Caller
 from sift.auth.identify import KeyFile
 from sift.errors import ConfigError, UnauthorizedError
 from tests.auth.keyfiles import ENTRY, NOW, SECRET, TOKEN, put
+from tests.fakes import FakeClock
+from tests.service import ROOT
 
 
 @pytest.fixture
 def key_file(path: Path) -> Callable[..., KeyFile]:
     """Return a function that makes a key file of the one valid key, changed by keywords."""
 
-    def make(**changes: Any) -> KeyFile:
+    def make(clock: Callable[[], float] = time.monotonic, **changes: Any) -> KeyFile:
         put(path, [ENTRY | changes])
-        return KeyFile(path, now=lambda: NOW, look_every=0)
+        return KeyFile(path, now=lambda: NOW, clock=clock, look_every=0)
 
     return make
 
@@ -209,10 +215,10 @@ BREAKS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("damage", BREAKS.values(), ids=BREAKS)
-def test_broken_change_keeps_the_old_keys_and_warns_once(
+def test_unusable_file_keeps_the_old_keys_and_says_so_once(
     key_file: Any, path: Path, caplog: pytest.LogCaptureFixture, damage: Callable[[Path], object]
 ) -> None:
-    """contract: Callers: an unusable new file leaves the old keys valid, with one warning that quotes neither path nor
+    """contract: Callers: an unusable file leaves the old keys valid, with one error that quotes neither path nor
     content.
     """
     caplog.set_level(logging.DEBUG)
@@ -222,10 +228,12 @@ def test_broken_change_keeps_the_old_keys_and_warns_once(
     for _ in range(3):
         assert is_known(keys, f"Bearer {TOKEN}")
         assert not is_known(keys, "Bearer sift_hgfedcba_" + "s" * 43)
-    assert [(record.name, record.levelname) for record in caplog.records] == [("sift.auth", "WARNING")]
-    text = caplog.records[0].getMessage()
-    assert "sift_secret" not in text
-    assert "keys.json" not in text
+    (record,) = caplog.records
+    assert (record.name, record.levelname, record.getMessage()) == ("sift.auth", "ERROR", "key_file_unusable")
+    fields: dict[str, str] = record.__dict__["fields"]
+    assert (set(fields), fields["keys"]) == ({"reason", "keys"}, "kept")
+    assert "sift_secret" not in fields["reason"]
+    assert "keys.json" not in fields["reason"]
 
 
 def test_repaired_file_is_followed_again(key_file: Any, path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -239,6 +247,72 @@ def test_repaired_file_is_followed_again(key_file: Any, path: Path, caplog: pyte
     put(path, b"broken")
     assert keys.identify(f"Bearer {TOKEN}").name == "renamed"
     assert len(caplog.records) == 2
+
+
+def test_unusable_file_is_reported_each_minute_and_lets_nobody_in_after_ten(
+    key_file: Any, path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """contract: Callers: a key revoked in a file that cannot be read must not stay valid for ever."""
+    clock = FakeClock(1000.0)
+    keys = key_file(clock=clock)
+    keys.check()
+    path.chmod(0o644)
+    for second in range(600):
+        clock.now = 1000.0 + second
+        assert is_known(keys, f"Bearer {TOKEN}"), second
+    assert [record.__dict__["fields"]["keys"] for record in caplog.records] == ["kept"] * 10
+    for second in range(600, 700):
+        clock.now = 1000.0 + second
+        assert not is_known(keys, f"Bearer {TOKEN}"), second
+    assert [record.__dict__["fields"]["keys"] for record in caplog.records[10:]] == ["none"] * 2
+    path.chmod(0o600)
+    assert is_known(keys, f"Bearer {TOKEN}")
+
+
+def test_file_that_could_not_be_read_is_read_again_although_it_did_not_change(key_file: Any, path: Path) -> None:
+    """contract: Callers: a revocation that met a process out of descriptors takes effect a second later."""
+    clock = FakeClock(1000.0)
+    keys = key_file(clock=clock)
+    keys.check()
+    put(path, [ENTRY | {"disabled": True}])
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        assert is_known(keys, f"Bearer {TOKEN}")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    clock.tick(1.0)
+    assert not is_known(keys, f"Bearer {TOKEN}")
+
+
+FORK = """
+import os, sys
+from pathlib import Path
+from sift.auth.identify import KeyFile
+
+path = Path(sys.argv[1])
+keys = KeyFile(path)
+keys.check()
+path.write_text("broken")
+keys.follow()
+if child := os.fork():
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+assert keys.identify("Bearer " + sys.argv[2]).name == "bot"
+"""
+
+
+def test_process_forked_while_the_file_is_unusable_has_the_keys_read_before(path: Path) -> None:
+    """contract: Callers: only the first start refuses; a worker started later takes the keys of its master."""
+    put(path, [ENTRY])
+    done = subprocess.run(
+        [sys.executable, "-c", FORK, str(path), TOKEN],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_missing_file_lets_nobody_in(path: Path) -> None:

@@ -1,17 +1,24 @@
 from __future__ import annotations
 
+import ctypes
 import json
 import os
+import pwd
 import stat
+import subprocess
+import sys
+from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sift.auth.identify import KeyFile
 from sift.auth.keys import KeyArgumentError, list_keys, new_key, revoke
 from tests.auth.keyfiles import ENTRY, NOW, put
+from tests.service import ROOT
 
 
 def test_new_key_is_private_complete_and_usable(tmp_path: Path) -> None:
@@ -64,6 +71,87 @@ def test_writing_goes_through_a_link(path: Path, tmp_path: Path) -> None:
     new_key(path, "bot", "fleet", None, NOW)
     assert path.is_symlink()
     assert len(list_keys(target)) == 1
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+SERVICE = 65534  # the id of a user who is not root
+
+
+@needs_root
+def test_writing_by_root_keeps_owner_and_mode(path: Path) -> None:
+    """contract: Command line: a key that root revokes is revoked for the service, which must still read the file."""
+    put(path, [ENTRY], 0o400)
+    os.chown(path, SERVICE, SERVICE)
+    revoke(path, "abcdefgh")
+    new_key(path, "bot", "fleet", None, NOW)
+    for each, mode in ((path, 0o400), (path.with_name("keys.json.lock"), 0o600)):
+        found = each.stat()
+        assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (SERVICE, SERVICE, mode), each
+
+
+@needs_root
+def test_new_file_by_root_belongs_to_the_owner_of_its_directory(path: Path) -> None:
+    """contract: Command line: in the service's own directory, the first key is the service's to read."""
+    os.chown(path.parent, SERVICE, SERVICE)
+    new_key(path, "bot", "fleet", None, NOW)
+    assert (path.stat().st_uid, path.stat().st_mode & 0o777) == (SERVICE, 0o600)
+
+
+@needs_root
+@pytest.mark.parametrize("link", [Path.symlink_to, Path.hardlink_to], ids=["symbolic", "hard"])
+def test_lock_linked_to_a_file_of_root_gives_nothing_away(path: Path, tmp_path: Path, link: Any) -> None:
+    """contract: Command line: who owns the directory must not be given other files by a command of root."""
+    secret = tmp_path / "secret"
+    secret.touch()
+    put(path, [ENTRY])
+    os.chown(path, SERVICE, SERVICE)
+    link(path.with_name("keys.json.lock"), secret)
+    with suppress(OSError):
+        revoke(path, "abcdefgh")
+    assert secret.stat().st_uid == 0
+
+
+def sift_key(path: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run `sift key` on a key file."""
+    return subprocess.run(
+        [sys.executable, "-m", "sift", "key", *arguments],
+        **{"cwd": ROOT, "env": {"PATH": os.environ["PATH"], "SIFT_KEYS_FILE": str(path)}, **options},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def drop_chown() -> None:
+    """Give up the capability of root to change owners, as containers do."""
+    assert ctypes.CDLL(None).prctl(24, 0, 0, 0, 0) == 0  # PR_CAPBSET_DROP, CAP_CHOWN
+
+
+@needs_root
+def test_owner_that_cannot_be_kept_refuses_and_names_the_owner(path: Path) -> None:
+    """contract: Command line: a command that cannot keep the owner changes nothing and says who must run it."""
+    put(path, [ENTRY])
+    os.chown(path, SERVICE, SERVICE)
+    before = path.read_bytes()
+    done = sift_key(path, "revoke", "abcdefgh", preexec_fn=drop_chown)
+    assert (done.returncode, done.stdout, path.read_bytes()) == (1, "", before)
+    assert f"user {pwd.getpwuid(SERVICE).pw_name} must stay its owner" in done.stderr
+    assert {file.name for file in path.parent.iterdir()} == {"keys.json", "keys.json.lock"}
+
+
+def test_file_mounted_by_itself_says_to_mount_its_directory(path: Path, tmp_path: Path) -> None:
+    """contract: Command line: a file that is a mount of its own, as containers make them, cannot be replaced."""
+    put(path, [ENTRY])
+    script = 'mount --bind "$1" "$1" && exec "$2" -m sift key revoke abcdefgh'
+    environ = {"PATH": os.environ["PATH"], "SIFT_KEYS_FILE": str(path)}
+    command = ["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", str(path), sys.executable]
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    if "unshare:" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no mounts of its own: {done.stderr.strip()}")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert "mount the directory" in done.stderr
+    assert list_keys(path)[0].disabled is False
 
 
 @pytest.mark.parametrize(

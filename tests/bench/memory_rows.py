@@ -53,7 +53,7 @@ class _Canned:
         self.name = name
         self._outs = outs
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float) -> SourceOut:
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Return one of the results."""
         return self._outs[int(query) % len(self._outs)]
 

@@ -20,6 +20,8 @@ from tests.real.programs import new_key
 from tests.service import Service
 from tests.vendors import Vendors, for_all, reply
 
+FOREIGN = ["-H", "Origin: http://page.example"]
+NO_ENDPOINT = "sift: no such endpoint; POST /v2/search is the only one"
 STATUS = ["version", "since", "sources", "cache", "demo"]
 ENVELOPE = ["queries", "results", "sources_ok", "sources_failed", "warnings", "cached", "sizes"]
 
@@ -155,6 +157,13 @@ def checks(key: list[str]) -> Iterator[Check]:
     for field, filters in wrong:
         yield v1(f"bad {json.dumps(filters)}", {"query": "x", **filters}, error(400, "invalid search", field))
     yield v1("a body too large", {"query": "x", "pad": "x" * 70_000}, error(413, "request too large"))
+    yield "another origin", "/v1/search", [*key, *data({"query": "x"}), *FOREIGN], error(403, "forbidden", "origin")
+    yield (
+        "v2: another origin",
+        "/v2/search",
+        [*key, *data({"query": "x"}), *FOREIGN],
+        v2_error(400, "forbidden", "origin"),
+    )
     yield "wrong method", "/v1/search", [*key, "-X", "GET"], error(405, "method not allowed")
     yield "no automatic OPTIONS", "/v1/search", [*key, "-X", "OPTIONS"], error(405, "method not allowed")
     for path in ("/", "/v1", "/v1/search/", "//v1/search", "/v1//search", "/static/x"):
@@ -165,7 +174,7 @@ def checks(key: list[str]) -> Iterator[Check]:
     for limit in (0, 101, "5"):
         yield v2(f"v2: limit {limit!r}", {"query": "x", "limit": limit}, v2_error(400, "invalid search", "limit"))
     yield v2("v2: no JSON", "nonsense", v2_error(400, "invalid json"))
-    yield "v2: unknown path", "/v2/scrape", [*key, *data({"url": "x"})], v2_error(404, "not found")
+    yield "v2: unknown path", "/v2/scrape", [*key, *data({"url": "x"})], v2_error(404, NO_ENDPOINT)
 
 
 def locked_checks() -> Iterator[Check]:

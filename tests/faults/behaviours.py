@@ -1,4 +1,4 @@
-"""Vendors that misbehave: every fault by name, with what Sift must say about it."""
+"""Vendors that misbehave: every fault by name, with the warning it must cause."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ import struct
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from itertools import cycle
 from typing import Any, NamedTuple
 
 from tests.vendors import BODIES, NAMES, WIRES, Behaviour, Seen, Vendors, hit, reply, usual
 
 WORDS = "vendor-words"
-"""What vendors say in errors; never seen in an answer or a log."""
+"""Text of vendors' error messages, which must appear in no answer and no log."""
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 
 class Fault(NamedTuple):
-    """Hold one fault.
+    """One fault.
 
-    make: from a vendor's name to its behaviour. warning: the words behind `<source>: `; None when the oddity is
-    tolerated and the vendor's hits are kept. note: what SearXNG alone notes then. cacheable: False for answers too
-    large to keep. heavy: it costs so much computing that others should not run beside it.
+    make: maps a vendor's name to its behaviour. warning: what follows `<source>: `; None if the fault is tolerated and
+    the vendor's hits are kept. note: a note that is due then. cacheable: False if the answer is too large to cache.
+    heavy: so expensive to process that it should not run beside others. at: the vendors that show it; by default one,
+    a different one for each fault, since the code that meets the fault is common to all.
     """
 
     make: Callable[[str], Behaviour]
@@ -33,12 +35,13 @@ class Fault(NamedTuple):
     note: str = ""
     cacheable: bool = True
     heavy: bool = False
+    at: tuple[str, ...] = ()
 
 
 class Stage:
-    """Let each query meet a behaviour of its own, so that independent faults run side by side on one service.
+    """Assigns a behaviour to each pair of query and vendor, so that independent faults run in parallel on one service.
 
-    busy: the calls a vendor is answering right now.
+    busy: the number of calls that vendors are handling now.
     """
 
     def __init__(self, vendors: Vendors) -> None:
@@ -59,29 +62,29 @@ class Stage:
                 self.busy -= 1
 
     def calls(self, query: str, vendor: str) -> int:
-        """Count a vendor's calls for one query."""
+        """Count the calls of a vendor for a query."""
         return sum(query_of(seen) == query for seen in self.vendors.calls(vendor))
 
 
 def query_of(seen: Seen) -> str:
-    """Give the query a vendor was asked."""
+    """Return the query in a vendor's request."""
     query: str = seen.json()["query"] if seen.method == "POST" else seen.parameters["q"]
     return query
 
 
 def own_url(vendor: str) -> str:
-    """Give the hit that only this vendor has."""
+    """Return the URL that only this vendor finds."""
     return f"https://{vendor.replace('_', '-')}.example/page"
 
 
 def good(vendor: str, more: Iterable[dict[str, Any]] = ()) -> dict[str, Any]:
-    """Build a sound answer."""
+    """Build a good answer."""
     own = hit(own_url(vendor), f"From {vendor}")
     return BODIES[vendor]([own, hit("https://shared.example/page", "Shared"), *more])
 
 
 def rows_of(vendor: str, body: dict[str, Any]) -> Any:
-    """Give the list of hits inside an answer."""
+    """Return the list of results in an answer."""
     found: Any = body
     for name in WIRES[vendor].rows:
         found = found[name]
@@ -89,7 +92,7 @@ def rows_of(vendor: str, body: dict[str, Any]) -> Any:
 
 
 def with_rows(vendor: str, rows: object) -> dict[str, Any]:
-    """Build an answer that has anything where the list of hits belongs."""
+    """Build an answer with any value in place of the list of results."""
     body = rows
     for name in reversed(WIRES[vendor].rows):
         body = {name: body}
@@ -101,7 +104,7 @@ def with_rows(vendor: str, rows: object) -> dict[str, Any]:
 
 
 def raw(*pieces: bytes, keep: bool = False) -> Behaviour:
-    """Send bytes and close, or keep the connection."""
+    """Send bytes, then close the connection, or leave it open."""
 
     def behave(connection: socket.socket, seen: Seen) -> bool:
         connection.sendall(b"".join(pieces))
@@ -111,22 +114,26 @@ def raw(*pieces: bytes, keep: bool = False) -> Behaviour:
 
 
 def gone(connection: socket.socket, within: float) -> bool:
-    """Wait; tell whether the other side has closed meanwhile."""
+    """Wait, and return whether the client has closed the connection in the meantime."""
     readable, _, _ = select.select([connection], [], [], within)
     return bool(readable) and connection.recv(1) == b""
 
 
+HELD = 20
+"""Seconds that a vendor holds a connection; an answer that comes sooner did not wait for the vendor."""
+
+
 def silent(connection: socket.socket, seen: Seen) -> None:
-    """Take the request and say nothing until the client goes away."""
-    gone(connection, 20)
+    """Never answer; wait until the client goes away."""
+    gone(connection, HELD)
 
 
 def after(start: bytes, then: bytes = b"", pause: float = 0.05) -> Behaviour:
-    """Send a start, then drip bytes until the client goes away; nothing more when there is nothing to drip."""
+    """Send `start`, then `then` again and again until the client goes away."""
 
     def behave(connection: socket.socket, seen: Seen) -> None:
         connection.sendall(start)
-        for _ in range(int(20 / pause)):
+        for _ in range(int(HELD / pause)):
             if gone(connection, pause):
                 return
             connection.sendall(then)
@@ -135,7 +142,7 @@ def after(start: bytes, then: bytes = b"", pause: float = 0.05) -> Behaviour:
 
 
 def late(seconds: float) -> Callable[[str], Behaviour]:
-    """Answer well after a while."""
+    """Send a good answer after a while."""
 
     def make(vendor: str) -> Behaviour:
         def behave(connection: socket.socket, seen: Seen) -> object:
@@ -147,7 +154,7 @@ def late(seconds: float) -> Callable[[str], Behaviour]:
 
 
 def reset(start: bytes = b"") -> Behaviour:
-    """Send a start, then reset the connection."""
+    """Send `start`, then reset the connection."""
 
     def behave(connection: socket.socket, seen: Seen) -> None:
         connection.sendall(start)
@@ -157,7 +164,7 @@ def reset(start: bytes = b"") -> Behaviour:
 
 
 def endless(start: bytes, piece: bytes, pieces: int = 4096) -> Behaviour:
-    """Send without an end, as quickly as the client takes it."""
+    """Send far more than any limit, as fast as the client reads."""
 
     def behave(connection: socket.socket, seen: Seen) -> None:
         connection.sendall(start)
@@ -169,17 +176,17 @@ def endless(start: bytes, piece: bytes, pieces: int = 4096) -> Behaviour:
 
 @lru_cache
 def bomb() -> bytes:
-    """Compress 64 MiB of blanks."""
+    """Return 64 MiB of blanks, compressed."""
     return gzip.compress(b" " * (64 << 20), 6)
 
 
 def encoded(vendor: str) -> bytes:
-    """Encode a sound answer."""
+    """Return a good answer as JSON."""
     return json.dumps(good(vendor)).encode()
 
 
 def counted(body: bytes, length: object, *headers: bytes) -> bytes:
-    """Build a whole 200 whose Content-Length says anything."""
+    """Build a complete 200 with any value as its Content-Length."""
     return (
         HEAD + b"".join(h + b"\r\n" for h in (*headers, b"Content-Length: %b" % str(length).encode())) + b"\r\n" + body
     )
@@ -216,7 +223,7 @@ _ODD_RETRY_AFTER = {
 
 
 def faults(trap: int = 9) -> Mapping[str, Fault]:
-    """Give every fault by name; redirects lead to the port of a trap."""
+    """Return every fault by name; redirects lead to the port of a trap."""
     words = {"error": WORDS}
     found: dict[str, Fault] = {}
 
@@ -242,7 +249,7 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
         "timeout",
     )
     add("slow, then fine", late(0.1))
-    add("slower than its timeout", late(30), "timeout")
+    add("slower than its timeout", late(HELD), "timeout")
     add("cut before a byte", always(raw()), "unreachable")
     add("reset before a byte", always(reset()), "unreachable")
     add("cut in the status line", always(raw(b"HTTP/1.1 2")), "unreachable")
@@ -306,12 +313,12 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
         "latin-1": '{"results": [{"url": "https://a.example/\xe9"}], "grounding": {"generic": []}}'.encode("latin-1"),
         "zeros": bytes(5000),
     }.items():
-        add(f"body {name}", always(reply(body)), "bad response")
+        add(f"body {name}", always(reply(body)), "bad response", at=NAMES if name in _PARSED else ())
     add("body cut", lambda v: reply(encoded(v)[:-1]), "bad response")
     add("body twice", lambda v: reply(encoded(v) * 2), "bad response")
     for name, rows in {"null": None, "object": {"0": {}}, "number": 5, "text": WORDS, "false": False}.items():
-        add(f"results {name}", lambda v, rows=rows: reply(with_rows(v, rows)), "bad response")
-    add("generic missing", lambda v: reply({"grounding": None, "results": None}), "bad response")
+        add(f"results {name}", lambda v, rows=rows: reply(with_rows(v, rows)), "bad response", at=NAMES)
+    add("generic missing", lambda v: reply({"grounding": None, "results": None}), "bad response", at=NAMES)
     add("five megabytes", always(endless(HEAD + b"\r\n", b" " * 65_536, 80)), "response too large")
     add(
         "length of five megabytes",
@@ -328,12 +335,13 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
     add("byte order mark", lambda v: reply(b"\xef\xbb\xbf" + encoded(v)))
     add("wrong charset", lambda v: reply(encoded(v), headers=[("Content-Type", "text/html; charset=utf-16")]))
     # Fields.
-    add("odd rows", lambda v: reply(with_rows(v, [*_ODD_ROWS, *rows_of(v, good(v))])))
-    add("odd rows alone", lambda v: reply(with_rows(v, [*rows_of(v, good(v)), *_ODD_ROWS, *_ODD_ROWS])))
-    add("odd scores", lambda v: reply(_scored(v)))
+    add("odd rows first", lambda v: reply(with_rows(v, [*_ODD_ROWS, *rows_of(v, good(v))])), at=NAMES)
+    add("odd rows last", lambda v: reply(with_rows(v, [*rows_of(v, good(v)), *_ODD_ROWS, *_ODD_ROWS])), at=NAMES)
+    add("odd scores", lambda v: reply(_scored(v)), at=NAMES)
     add(
         "numbers of 5,000 digits",
         lambda v: reply(json.dumps(good(v, [_BIG]) | {"n": "@"}).replace('"@"', "9" * 5000).encode()),
+        at=NAMES,
     )
     add(
         "halves of surrogate pairs",
@@ -346,16 +354,23 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
                 ],
             )
         ),
+        at=NAMES,
     )
     add(
         "control characters",
         lambda v: reply(good(v, [hit("https://c.example/", "\x00\x1b[31m\u202e", "\x07\u2066", date="\x00")])),
+        at=NAMES,
     )
-    add("unknown fields", lambda v: reply(good(v) | {"": {}, "x" * 5000: [[]] * 50, "answers": 5, "query": None}))
+    add(
+        "unknown fields",
+        lambda v: reply(good(v) | {"": {}, "x" * 5000: [[]] * 50, "answers": 5, "query": None}),
+        at=NAMES,
+    )
     add(
         "ten thousand hits",
         lambda v: reply(good(v, [hit(f"https://h{n}.example/{n}") for n in range(10_000)])),
         heavy=True,
+        at=NAMES,
     )
     add(
         "titles of a megabyte",
@@ -364,6 +379,7 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
         ),
         cacheable=False,
         heavy=True,
+        at=NAMES,
     )
     add(
         "host of a thousand letters",
@@ -380,15 +396,25 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
         add(
             f"unresponsive engines {name}",
             lambda v, engines=engines: reply(good(v) | {"unresponsive_engines": engines}),
+            at=("searxng",),
         )
     add(
         "unresponsive engines odd",
         lambda v: reply(good(v) | {"unresponsive_engines": [1, None, ["a"], {}, [WORDS, WORDS]]}),
         note="searxng: 5 engines unresponsive",
+        at=("searxng",),
     )
     return found
 
 
+def cells(found: Mapping[str, Fault]) -> list[tuple[str, str]]:
+    """Return each fault's name with each vendor that shows it."""
+    turns = cycle(NAMES)
+    return [(name, vendor) for name, fault in found.items() for vendor in fault.at or (next(turns),)]
+
+
+_PARSED = ("list", "number", "null", "true", "string", "empty object", "error with 200")
+"""The bodies that are JSON, so that each vendor's own code refuses them."""
 _ODD_URLS = [
     *(None, 5, "", ["https://x.example/"], {}, "http://[broken", "javascript:alert(1)", "//x.example/", "https://"),
     *("ftp://x.example/", "https:///x", "http://a b.example/", "http://x.example:99999/", "https://x\\y.example/"),

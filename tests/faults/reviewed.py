@@ -29,8 +29,8 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
     },
     "sift/auth/identify.py": {
-        "_reread": [
-            "_log.warning('the changed key file cannot be used, the keys read before stay in force')",
+        "_follow": [
+            "_log.error('key_file_unusable', extra={'fields': fields})",
         ],
     },
     "sift/auth/keystore.py": {
@@ -39,6 +39,12 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
         "write_keys": [
             "file.write(format_keys(keys))",
+        ],
+    },
+    "sift/health.py": {
+        "call_ended": [
+            "_log.info('source_up', extra={'fields': {'source': source, 'failures': failures}})",
+            "_log.warning('source_down', extra={'fields': {'source': source, 'reason': outcome}})",
         ],
     },
     "sift/cli/__init__.py": {
@@ -164,6 +170,14 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
         "_place": [
             "traceback.extract_tb(error.__traceback__)",
+        ],
+    },
+    "sift/store/ledger.py": {
+        "_identity": [
+            "_log.warning('ledger_created')",
+        ],
+        "_lose": [
+            "_log.error('ledger_lost')",
         ],
     },
     "wsgi.py": {

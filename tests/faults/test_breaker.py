@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
@@ -13,7 +15,7 @@ import pytest
 from tests.faults.behaviours import CHUNKED, after, chunk, own_url, raw, silent
 from tests.faults.test_vendors import TIMEOUT, settings, urls
 from tests.service import Service
-from tests.vendors import NAMES, Behaviour, Vendors, reply
+from tests.vendors import NAMES, Behaviour, Seen, Vendors, reply, usual
 from tests.waiting import wait_for
 
 DEAD = dict(zip(NAMES, cycle([(silent, "timeout"), (reply(b"<html>", 500), "http 500"), (raw(), "unreachable")])))
@@ -77,6 +79,51 @@ def test_retry_after_opens_it_at_once(vendors: Vendors, tmp_path: Path) -> None:
         number = iter(range(10**6))
         wait_for(lambda: service.search(f"back {next(number)}")["warnings"] == [f"brave_llm: {SKIPPED}"], 5)
         wait_for(lambda: service.search(f"back {next(number)}")["warnings"] == [], 5)
+
+
+def test_front_that_drops_long_queries_costs_the_others_nothing(vendors: Vendors, tmp_path: Path) -> None:
+    """contract: Breaker: a front that closes the connection on long URLs is asked all other queries as before."""
+
+    def front(connection: socket.socket, seen: Seen) -> object:
+        return usual("searxng")(connection, seen) if len(seen.target) < 1000 else None
+
+    vendors.behaviour["searxng"] = front
+    with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")) as service:
+        for number in range(5):
+            assert service.search(f"{number} " + "long " * 250)["warnings"][0] == "searxng: unreachable"
+        assert service.search("short")["warnings"] == []
+
+
+def test_kept_connections_are_all_dead_the_first_trial_is_answered(vendors: Vendors, tmp_path: Path) -> None:
+    """contract: Breaker: a vendor that ignores the connections of before an outage and answers new ones is back at the
+    first trial, however many of the old ones are kept.
+    """
+    outage, together = threading.Event(), threading.Barrier(8)
+    old: list[socket.socket] = []
+
+    def behave(connection: socket.socket, seen: Seen) -> object:
+        if not outage.is_set():
+            old.append(connection)
+            together.wait(20)
+        elif any(connection is each for each in old):
+            return silent(connection, seen)
+        return usual("searxng")(connection, seen)
+
+    vendors.behaviour["searxng"] = behave
+    environ = settings(vendors, SIFT_BREAKER_FAILURES="2", SIFT_BREAKER_SECONDS="1", SIFT_THREADS="16")
+    with Service(tmp_path, environ) as service:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda n: service.search(f"before {n}"), range(8)))
+        outage.set()
+        number = iter(range(10**6))
+        answers: list[list[str]] = []
+
+        def is_back() -> bool:
+            answers.append(service.search(f"after {next(number)}")["warnings"])
+            return answers[-1] == []
+
+        wait_for(is_back, 15)
+        assert sum(warnings == ["searxng: timeout"] for warnings in answers) <= 2
 
 
 def test_no_source_left_says_when_to_come_back(vendors: Vendors, tmp_path: Path) -> None:

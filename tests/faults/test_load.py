@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import resource
 import signal
 import threading
 import time
@@ -168,3 +169,24 @@ def test_killed_worker_is_replaced(healthy: tuple[Service, Vendors]) -> None:
     os.kill(old, signal.SIGKILL)
     wait_for(lambda: workers(service) not in ([], [old]), 10)
     assert service.search("after a kill")["warnings"] == []
+
+
+def test_host_allows_no_more_threads_the_others_answer_and_nothing_runs_later(vendors: Vendors, tmp_path: Path) -> None:
+    """contract: Skips: calls that no thread can make are not made; all requests are answered, and all is well after."""
+    last, others = NAMES[-1], NAMES[:-1]
+    vendors.behaviour = {name: late(0.5)(name) for name in NAMES}
+    environ = {"SIFT_THREADS": "16", "SIFT_BREAKER_FAILURES": "1", "SIFT_BREAKER_SECONDS": "600"}
+    with Service(tmp_path, settings(vendors, 5.0) | environ) as service, ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda _: service.search("one search for all"), range(16)))  # starts the threads of requests
+        pid = worker(service)
+        unlimited = resource.prlimit(pid, resource.RLIMIT_AS)
+        size = int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.prlimit(pid, resource.RLIMIT_AS, (size + (4 << 20), unlimited[1]))  # room, but for no stack of 8 MiB
+        answers = list(pool.map(lambda n: service.search(f"words {n}"), range(16)))
+        resource.prlimit(pid, resource.RLIMIT_AS, unlimited)
+        assert all(last in answer["sources_ok"] and answer["sources_failed"] == [] for answer in answers)
+        assert any(f"{others[0]}: no thread left" in answer["warnings"] for answer in answers)
+        answers += pool.map(lambda n: service.search(f"later {n}"), range(16))
+        assert all(answer["warnings"] == [] for answer in answers[16:])
+        for name in NAMES:
+            assert len(vendors.calls(name)) == 1 + sum(name in answer["sources_ok"] for answer in answers)

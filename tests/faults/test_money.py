@@ -198,3 +198,54 @@ def test_failed_calls_keep_their_credit(vendors: Vendors, tmp_path: Path) -> Non
         vendors.behaviour["tavily"] = reply(b"", 500)
         assert [service.search(f"failing {n}")["warnings"] for n in range(4)] == [["tavily: http 500"]] * 3 + [[CAPPED]]
         assert len(vendors.calls("tavily")) == spent(service) == 4
+
+
+def test_ledger_locked_until_a_graceful_stop_the_price_is_booked(vendors: Vendors, tmp_path: Path) -> None:
+    """contract: Credits: a price that could not be booked when its call ended is booked before the worker ends."""
+    answer = reply(BODIES["tavily"]([hit(own_url("tavily"))]) | {"usage": {"credits": 5}})
+    held: list[sqlite3.Connection] = []
+
+    def lock_and_answer(connection: Any, seen: Seen) -> object:
+        held.append(locked_ledger(service, "for writing"))
+        return answer(connection, seen)
+
+    vendors.behaviour["tavily"] = lock_and_answer
+    with Service(tmp_path, settings(vendors)) as service:
+        assert service.search("words")["warnings"] == []
+        assert service.process is not None
+        service.process.send_signal(signal.SIGTERM)
+        held.pop().close()
+        assert service.process.wait(20) == 0
+        assert spent(service) == 5
+
+
+def delete(service: Service, names: str) -> None:
+    """Delete files of the state directory."""
+    for each in service.state_dir.glob(names):
+        each.unlink()
+
+
+@pytest.mark.parametrize(("names", "counted"), [("ledger.sqlite3-wal", 8), ("ledger.sqlite3*", 0)])
+def test_ledger_deleted_under_running_workers_tavily_is_skipped_until_a_restart(
+    vendors: Vendors, tmp_path: Path, names: str, counted: int
+) -> None:
+    """contract: Credits: no new budget, neither for the workers that run nor for those of a reload; the log says so."""
+    with Service(tmp_path, settings(vendors, SIFT_TAVILY_DAILY_CAP="20"), WORKERS) as service:
+        burst(service, "before", 8, at_once=4)
+        assert len(vendors.calls("tavily")) == 8
+        delete(service, names)
+        answers = burst(service, "after", 20, at_once=8)
+        old = workers(service)
+        assert service.process is not None
+        service.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: len(workers(service)) == 2 and not set(old) & set(workers(service)), 15)
+        answers += burst(service, "reloaded", 20, at_once=8)
+        assert all(answer and answer["warnings"] == [UNAVAILABLE] for answer in answers)
+        assert len(vendors.calls("tavily")) == 8
+        assert credits_used(service) is None
+        assert service.records("ledger_lost")
+        service.stop()
+        service.start()
+        burst(service, "restarted", 30)
+        assert len(vendors.calls("tavily")) == 8 + 20 - counted
+        assert len(service.records("ledger_created")) == (counted == 0)

@@ -7,9 +7,9 @@ import firecrawl
 from firecrawl import Firecrawl
 
 
-def search(url: str, key: str | None, arguments: dict) -> dict:
+def call(url: str, key: str | None, arguments: dict, method: str = "search") -> dict:
     try:
-        data = Firecrawl(api_key=key, api_url=url).search(**arguments)
+        data = getattr(Firecrawl(api_key=key, api_url=url), method)(**arguments)
         web = None if data.web is None else [item.model_dump() for item in data.web]
         return {"web": web, "kinds": sorted({type(item).__name__ for item in data.web or []})}
     except Exception as error:  # the kind of error is the result
@@ -18,4 +18,4 @@ def search(url: str, key: str | None, arguments: dict) -> dict:
 
 print(json.dumps({"version": firecrawl.__version__}), flush=True)
 for line in sys.stdin:
-    print(json.dumps(search(**json.loads(line))), flush=True)
+    print(json.dumps(call(**json.loads(line))), flush=True)

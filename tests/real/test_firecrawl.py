@@ -35,8 +35,13 @@ class Sdk:
 
     def search(self, url: str, key: str | None, **arguments: Any) -> dict[str, Any]:
         """Search; return the items found, or the error's class and text."""
+        return self.call("search", url, key, arguments)
+
+    def call(self, method: str, url: str, key: str | None, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call a method of the SDK; return what `search` returns."""
         assert self.process.stdin
-        print(json.dumps({"url": url, "key": key, "arguments": arguments}), file=self.process.stdin, flush=True)
+        call = {"method": method, "url": url, "key": key, "arguments": arguments}
+        print(json.dumps(call), file=self.process.stdin, flush=True)
         return self._read()
 
     def close(self) -> None:
@@ -177,6 +182,13 @@ def test_bad_query_error_with_its_reason(search: Search) -> None:
     found = search(query="x" * 1501)
     assert found["error"] == "BadRequestError"
     assert "invalid query - query must be a non-empty string of at most 1500 characters" in found["message"]
+
+
+@pytest.mark.parametrize("method", ["scrape", "map"])
+def test_call_that_is_no_search_error_that_names_what_exists(method: str, sdk: Sdk, running: Running) -> None:
+    """contract: Firecrawl door: who asks for more than a search reads that this is Sift, and what it has."""
+    found = sdk.call(method, running.service.url, running.tokens.restricted, {"url": "https://a.example/"})
+    assert "sift: no such endpoint; POST /v2/search is the only one - this service searches" in found["message"]
 
 
 def test_query_that_the_sdk_lets_through_refused(search: Search) -> None:

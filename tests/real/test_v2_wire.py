@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.real.conftest import Running
 from tests.vendors import NAMES, hit, reply, searxng_body, tavily_body
 
@@ -56,6 +58,20 @@ def test_failures_are_reported(running: Running, fresh: Callable[[], str]) -> No
     running.vendors.restore()
     status, body = post(running, query=query)
     assert (status, "warning" in body, len(running.vendors.seen)) == (200, False, len(NAMES))
+
+
+@pytest.mark.parametrize("path", ["scrape", "batch/scrape", "search/", ""])
+def test_unknown_endpoint_says_what_exists(path: str, running: Running) -> None:
+    """contract: Firecrawl door: every other path, with any method, in v2's form."""
+    body = {
+        "success": False,
+        "error": "sift: no such endpoint; POST /v2/search is the only one",
+        "details": "this service searches and does not scrape, crawl, map or extract pages",
+    }
+    answer = running.service.post(f"/v2/{path}", {"url": "https://a.example/"}, running.fleet)
+    assert (answer.status, answer.json()) == (404, body)
+    answer = running.service.get(f"/v2/{path}", running.fleet)
+    assert (answer.status, answer.json()) == (404, body)
 
 
 EXTRAS: dict[str, Any] = {

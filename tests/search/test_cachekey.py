@@ -9,12 +9,14 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sift.search.cachekey import NOT_IN_KEY, cache_key, hour_bucket, payload
 from sift.search.model import Filter, SearchRequest
+from sift.search.query import normalise_query
 from sift.search.schema import load_search
+from tests.fakes import FakeSource, ask, engine_of, out
 from tests.search.moderate import moderate
 
 HOUR = "2026-09-29T12"
@@ -49,6 +51,7 @@ def test_payload_full_is_the_golden_one() -> None:
         "include_domains": ("docs.example", "wiki.example"),
         "include_domains_mode": "prefer",
         "k": 8,
+        "max_snippet": 0,
         "min_score": "0.25",
         "queries": ["B b", "a"],
         "rerank": True,
@@ -67,6 +70,7 @@ def test_payload_bare_is_the_golden_one() -> None:
         "hour": HOUR,
         "include_domains": (),
         "k": 8,
+        "max_snippet": 0,
         "min_score": "0",
         "queries": ["q"],
         "rerank": True,
@@ -81,7 +85,7 @@ def test_key_is_the_hash_of_the_canonical_payload() -> None:
 
 
 # printf '%s' '{"caller_class":"fleet","exact_match":false,…}' | sha256sum
-GOLDEN = "82ac5595e7ecea6af72a44f11d0d719b36f5f3aca5dd56af8a91e79205d445ed"
+GOLDEN = "470fb17e4d652e13dcb35a7db88559ee7198f20acf42475a3fe2ddc55ce66bff"
 
 
 def test_fields_of_request_and_filter_are_all_decided() -> None:
@@ -133,7 +137,8 @@ SAME = [
     pytest.param({"min_score": 1}, {"min_score": 1.0}, id="1-and-1.0"),
     pytest.param({}, {"exact_match": False}, id="omitted-exact-match-and-false"),
     pytest.param({}, {"digest": True}, id="digest-changes-a-warning-only"),
-    pytest.param({}, {"k": 8, "rerank": True}, id="defaults-spelled-out"),
+    pytest.param({}, {"k": 8, "rerank": True, "max_snippet": 0}, id="defaults-spelled-out"),
+    pytest.param({"k": 5}, {"max_results": 5}, id="k-and-its-other-name"),
     pytest.param({}, {"include_domains": [], "time_range": "", "topic": None}, id="omitted-forms"),
     pytest.param(
         {"include_domains": ["a.example", "b.example"]},
@@ -163,6 +168,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"query": None, "queries": ["r", "q"]},
     {"query": "q r"},
     {"k": 9},
+    {"max_snippet": 300},
     {"rerank": False},
     {"include_domains": ["a.example"]},
     {"include_domains": ["a.example"], "include_domains_mode": "prefer"},
@@ -283,6 +289,21 @@ def two_spellings(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any]]:
         }
 
     return spelled(), spelled()
+
+
+@moderate
+@given(two_spellings())
+@example(({"query": "python" + 500 * " " + "asyncio"}, {"query": "python asyncio"}))
+@example(({"query": '"x   y"', "exact_match": True}, {"query": '"x y"', "exact_match": True}))
+def test_requests_that_share_a_key_ask_a_vendor_for_the_same(pair: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    """R6: what a vendor is asked depends on nothing that is not in the key, so any of them may fill the entry."""
+    asked = []
+    for request in map(load_search, pair):
+        source = FakeSource("s1", out("https://docs.example/"))
+        ask(engine_of(source), *request.queries, filter=request.filter, k=request.k)
+        asked.append(source.calls)
+    assert asked[0] == asked[1]
+    assert all(normalise_query(call.query) == call.query for call in asked[0])
 
 
 @moderate

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import sys
-import threading
 from typing import Any
 
 import pytest
 
-from sift.errors import SourceError
+from sift.errors import NoThreadError, SourceError
 from sift.search.model import Filter
 from sift.search.protocols import LedgerError
 from tests.fakes import (
@@ -19,6 +17,7 @@ from tests.fakes import (
     FakeClock,
     FakeLedger,
     FakeSource,
+    FakeThreads,
     Gate,
     ask,
     engine_of,
@@ -100,19 +99,136 @@ def test_late_answer_is_dropped_but_its_credits_are_booked(gates: list[Gate]) ->
     assert len(cache) == 0
 
 
-def test_call_that_never_got_a_thread_costs_nothing(gates: list[Gate]) -> None:
-    """contract: Credits: a call that never starts takes no credit and does not count for the breaker."""
-    gates.append(Gate(out(page(1))))
-    ledger = FakeLedger({"s1": 9})
-    source, other = FakeSource("s1", gates[0], timeout=0.05), FakeSource("s2", out(page(2)))
-    engine = engine_of(source, other, ledger=ledger, threads=1, breaker_failures=3)
-    # The pool has a thread for each source. The last source needs none, so two calls of the first one fit.
-    assert [ask(engine, query).result.warnings for query in ("q1", "q2", "q3")] == [("s1: timeout",)] * 3
-    assert source.queries == ["q1", "q2"]
-    assert ledger.reserved == ["s1", "s1"]
-    gates[0].open()
-    wait_for(lambda: len(ledger.settled) == 2)
-    assert urls(ask(engine, "q4")) == [page(1), page(2)]  # two timeouts counted, so the breaker is still closed
+def test_thread_starts_after_the_timeout_call_is_not_made_and_counts_for_nothing() -> None:
+    """contract: Credits, Breaker: a call that nobody waits for any more takes no credit, and asks no vendor."""
+    clock, ledger = FakeClock(0.0), FakeLedger({"s1": 9})
+    source = FakeSource("s1", out(page(1)), timeout=2.0)
+    pool = FakeThreads(lambda: clock.tick(3))
+    engine = engine_of(
+        source, FakeSource("s2", out(page(2))), ledger=ledger, clock=clock, pool=pool, breaker_failures=1
+    )
+    pool.wanted = "late"
+    assert ask(engine, "q1").result.warnings == ("s1: timeout",)
+    pool.late.pop()()
+    assert (source.calls, ledger.reserved) == ([], [])
+    pool.wanted = "now"
+    assert summary(ask(engine, "q2")) == (("s1", "s2"), (), ())
+
+
+def test_no_thread_can_be_started_the_call_is_not_made_and_the_others_answer() -> None:
+    """contract: Skips: on a host out of threads a call costs no credit, is never made later, and the answer says so."""
+    ledger, cache, pool = FakeLedger({"s2": 9}), FakeCache(), FakeThreads()
+    sources = three()
+    engine = engine_of(*sources, ledger=ledger, cache=cache, pool=pool, breaker_failures=1)
+    pool.wanted = "none"
+    for query in ("q1", "q2"):
+        answer = ask(engine, query)
+        assert summary(answer) == (("s3",), (), ("s1: no thread left", "s2: no thread left"))
+    assert len(cache) == 0
+    pool.wanted = "now"
+    assert summary(ask(engine, "q1")) == (("s1", "s2", "s3"), (), ())
+    assert [source.queries for source in sources] == [["q1"], ["q1"], ["q1", "q2", "q1"]]
+    assert ledger.reserved == ["s2"]
+
+
+def test_no_thread_and_no_other_source_is_unavailable_without_a_time() -> None:
+    """contract: Unavailable: when the only source that needs no thread is at its cap, nobody answers."""
+    pool = FakeThreads()
+    engine = engine_of(
+        FakeSource("s1", out(page(1))), FakeSource("s2", out(page(2))), ledger=FakeLedger({"s2": 1}, rival=1), pool=pool
+    )
+    pool.wanted = "none"
+    failure = unavailable(engine)
+    assert failure.warnings == ("s1: no thread left", "s2: daily cap")
+    assert failure.sources_failed == ()
+
+
+def test_source_itself_finds_no_thread_the_call_is_not_made() -> None:
+    """contract: Skips: a name that cannot be resolved for want of a thread is nobody's failure, and costs nothing."""
+    clock, ledger = FakeClock(0.0), FakeLedger({"s1": 9})
+    source = FakeSource("s1", TIMEOUT, NoThreadError(), out(page(1)))
+    engine = engine_of(source, FakeSource("s2", out(page(2))), ledger=ledger, clock=clock, breaker_failures=1)
+    ask(engine, "q1")
+    clock.tick(30)
+    assert summary(ask(engine, "q2")) == (("s2",), (), ("s1: no thread left",))
+    assert summary(ask(engine, "q3")) == (("s1", "s2"), (), ())
+    assert ledger.settled == [("s1", DAY, 1), ("s1", DAY, 0), ("s1", DAY, 1)]
+
+
+def test_trial_without_a_thread_leaves_the_next_one_the_place() -> None:
+    """contract: Breaker: a source is asked again with the first search after the rest that can ask it."""
+    clock, pool = FakeClock(0.0), FakeThreads()
+    source = FakeSource("s1", TIMEOUT, out(page(1)))
+    engine = engine_of(source, FakeSource("s2", out(page(2))), clock=clock, pool=pool, breaker_failures=1)
+    ask(engine, "q1")
+    clock.tick(30)
+    pool.wanted = "none"
+    ask(engine, "q2")
+    pool.wanted = "now"
+    assert summary(ask(engine, "q3")) == (("s1", "s2"), (), ())
+
+
+def test_trial_alone_asks_for_a_new_connection() -> None:
+    """contract: Breaker: kept connections may have died with the vendor; other calls may use them."""
+    clock = FakeClock(0.0)
+    source = FakeSource("s1", out(page(1)), TIMEOUT, out(page(1)))
+    engine = engine_of(source, clock=clock, breaker_failures=1)
+    ask(engine, "q1")
+    unavailable(engine, "q2")
+    clock.tick(30)
+    ask(engine, "q3")
+    ask(engine, "q4")
+    assert [call.fresh for call in source.calls] == [False, False, True, False]
+
+
+HUNG_UP = SourceError("unreachable", counts=True)
+
+
+@pytest.mark.parametrize("query", ["long " * 41, "' or 1=1; --", "../../etc/passwd", "<script>"])
+def test_vendor_hangs_up_on_certain_queries_only_the_others_are_still_asked(query: str) -> None:
+    """contract: Breaker: a front that drops long or suspicious requests does not cost everybody the source."""
+    queries = [f"{query}{number}" for number in range(5)]
+    source = FakeSource("s1", out(page(1)), by_query=dict.fromkeys(queries, HUNG_UP))
+    engine = engine_of(source, breaker_failures=3)
+    assert {unavailable(engine, each).warnings for each in queries} == {("s1: unreachable",)}
+    assert urls(ask(engine, "usual words")) == [page(1)]
+
+
+def test_vendor_hangs_up_on_usual_queries_too_it_is_skipped() -> None:
+    """contract: Breaker: once a usual query fails as well, the vendor is to blame, for long ones too."""
+    source = FakeSource("s1", HUNG_UP)
+    engine = engine_of(source, breaker_failures=3)
+    for query in ("x" * 201, 'C++ "std::vector" don\'t?', "x" * 201, "x" * 201):
+        unavailable(engine, query)
+    assert unavailable(engine, "q").warnings == ("s1: skipped after repeated failures",)
+
+
+@pytest.mark.parametrize("error", [SourceError("unreachable", sent=False, counts=True), TIMEOUT])
+def test_vendor_fails_otherwise_long_queries_count(error: SourceError) -> None:
+    """contract: Breaker: only a vendor that hangs up after the request was sent may be objecting to the query."""
+    source = FakeSource("s1", error)
+    engine = engine_of(source, breaker_failures=3)
+    for number in range(3):
+        unavailable(engine, f"{'x' * 201} {number}")
+    assert unavailable(engine, "q").warnings == ("s1: skipped after repeated failures",)
+
+
+def test_ledger_takes_all_the_time_the_source_is_not_blamed() -> None:
+    """contract: Breaker: a vendor that was never asked, as the ledger was locked, is not skipped afterwards."""
+    clock = FakeClock(0.0)
+
+    class SlowLedger(FakeLedger):
+        is_slow = True
+
+        def reserve(self, name: str, *, deadline: float) -> str | None:
+            clock.tick(deadline - clock() if self.is_slow else 0)
+            return super().reserve(name, deadline=deadline)
+
+    ledger = SlowLedger({"s1": 10})
+    engine = engine_of(FakeSource("s1", out(page(1))), ledger=ledger, clock=clock, breaker_failures=1)
+    unavailable(engine, "q1")
+    ledger.is_slow = False
+    assert urls(ask(engine, "q2")) == [page(1)]
 
 
 def test_late_failure_counts_once_for_the_breaker(gates: list[Gate]) -> None:
@@ -174,6 +290,15 @@ def test_ledger_that_cannot_be_read_skips_the_source_and_never_calls_it() -> Non
     assert (failure.sources_failed, failure.retry_after) == ((), None)
     assert source.calls == []
     assert len(cache) == 0
+
+
+def test_ledger_that_is_lost_leaves_the_source_out_of_the_plan() -> None:
+    """contract: Skips: as no later search can ask it either, the answer of the others may be cached."""
+    ledger = FakeLedger({"s1": 9})
+    ledger.is_lost = True
+    engine = engine_of(FakeSource("s1", out(page(1))), FakeSource("s2", out(page(2))), ledger=ledger)
+    assert summary(ask(engine)) == (("s2",), (), ("s1: daily cap unavailable",))
+    assert ask(engine).cache == "hit"
 
 
 def test_busy_ledger_does_not_keep_the_other_sources_from_being_asked() -> None:
@@ -274,43 +399,40 @@ def test_only_source_resting_says_when_to_come_back() -> None:
     assert unavailable(engine, "q2").retry_after == 13
 
 
-class SlowToStart(FakeSource):
-    """Hold the pool's thread before the call is admitted, while there is a gate."""
-
-    gate: Gate | None = None
-
-    @property
-    def name(self) -> str:
-        if self.gate and threading.current_thread().name.startswith("sift-source"):
-            self.gate()
-        return self._name
-
-    @name.setter
-    def name(self, name: str) -> None:
-        self._name = name
-
-
-def test_call_admitted_after_its_timeout_does_not_keep_the_trial_for_ever(gates: list[Gate]) -> None:
-    """contract: Breaker: on a loaded host a thread may get going when nobody waits any more;
-    the source must come back.
-    """
-    clock, ledger = FakeClock(0.0), FakeLedger({"s1": 9})
-    source = SlowToStart("s1", SourceError("http 429", counts=True, retry_after=7.0), out(page(1)))
-    engine = engine_of(source, FakeSource("s2", out(page(2))), ledger=ledger, clock=clock)
+def test_trial_starts_after_its_timeout_the_source_comes_back() -> None:
+    """contract: Breaker: on a loaded host a thread may get going when nobody waits any more; it keeps no place."""
+    clock = FakeClock(0.0)
+    pool = FakeThreads(lambda: clock.tick(3))
+    source = FakeSource("s1", SourceError("http 429", counts=True, retry_after=7.0), out(page(1)), timeout=2.0)
+    engine = engine_of(source, FakeSource("s2", out(page(2))), clock=clock, pool=pool)
     ask(engine, "q1")
     clock.tick(7)
-    gates.append(Gate(out()))
-    source.gate, source.timeout = gates[0], 0.05
+    pool.wanted = "late"
     assert summary(ask(engine, "q2"))[2] == ("s1: timeout",)
-    gates[0].open()
-    wait_for(
-        lambda: all(not thread.name.startswith("sift-source") or is_idle(thread) for thread in threading.enumerate())
-    )
-    source.gate, source.timeout = None, PATIENCE
+    pool.late.pop()()
+    pool.wanted = "now"
     assert summary(ask(engine, "q3")) == (("s1", "s2"), (), ())
 
 
-def is_idle(thread: threading.Thread) -> bool:
-    """Tell whether a pool thread waits for work."""
-    frame = sys._current_frames().get(thread.ident or 0)
-    return frame is None or frame.f_code.co_name == "_worker"
+def test_call_breaks_down_outside_its_source_the_search_does_and_the_source_comes_back() -> None:
+    """contract: Breaker: a fault in Sift ends the search, and does not shut the source out for ever."""
+    clock = FakeClock(0.0)
+
+    class BrokenLedger(FakeLedger):
+        is_faulty = False
+
+        def reserve(self, name: str, *, deadline: float) -> str | None:
+            if self.is_faulty and name == "s1":
+                raise RuntimeError("a fault")
+            return super().reserve(name, deadline=deadline)
+
+    ledger = BrokenLedger()
+    source = FakeSource("s1", TIMEOUT, out(page(1)))
+    engine = engine_of(source, FakeSource("s2", out(page(2))), ledger=ledger, clock=clock, breaker_failures=1)
+    ask(engine, "q1")
+    clock.tick(30)
+    ledger.is_faulty = True
+    with pytest.raises(RuntimeError, match="a fault"):
+        ask(engine, "q2")
+    ledger.is_faulty = False
+    assert summary(ask(engine, "q3")) == (("s1", "s2"), (), ())

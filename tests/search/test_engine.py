@@ -129,6 +129,12 @@ def test_source_outside_the_sum_keeps_its_native_scores() -> None:
     ]
 
 
+def test_snippets_are_cut_to_the_length_asked_for() -> None:
+    """contract: Search request: `max_snippet` bounds the snippets of an answer."""
+    engine = engine_of(*three(s1=out(raw(page(1), "one two three"))))
+    assert [ask(engine, max_snippet=n).result.hits()[0]["snippet"] for n in (0, 8)] == ["one two three", "one two…"]
+
+
 def test_time_of_merging_is_reported_in_milliseconds() -> None:
     """contract: Log: `rerank_ms` is a duration, not a time of day."""
     milliseconds = ask(engine_of(*three())).result.rerank_ms
@@ -182,6 +188,15 @@ def test_warnings_are_failures_then_notes_then_skips_each_once() -> None:
     ]
     answer = ask(engine_of(*sources, ledger=FakeLedger({"s3": 0})), "q1", "q2", "q3")
     assert summary(answer)[2] == ("s2: http 400", "s1: a", "s1: b", "s2: n", "s1: c", "s3: daily cap")
+
+
+def test_failure_that_carries_a_note_shows_both() -> None:
+    """contract: Failures: what may have caused a failure stands behind it, also when no source answered."""
+    failure = SourceError("redirect refused")
+    failure.notes = ("s1: query holds search syntax",)
+    warnings = ("s1: redirect refused", "s1: query holds search syntax")
+    assert ask(engine_of(*three(s1=failure))).result.warnings == warnings
+    assert unavailable(engine_of(FakeSource("s1", failure))).warnings == warnings
 
 
 def test_source_that_fails_once_is_failed_and_its_other_hits_stay() -> None:
@@ -475,21 +490,17 @@ def test_classes_of_callers_never_share() -> None:
     assert len(cache) == 2
 
 
-def test_hour_is_part_of_the_key_and_read_once() -> None:
-    """contract: Cache: the next hour asks anew; a search that runs over the hour is stored under the one it began
-    in.
-    """
-    now = FakeClock(NOON + 3599)
-
-    def over_the_hour() -> SourceOut:
-        now.tick(1)
-        return out(page(1))
-
-    engine = engine_of(FakeSource("s1", over_the_hour), now=now)
-    assert ask(engine).cache == "miss"  # began before 13:00, ended at 13:00
-    assert ask(engine).cache == "miss"  # 13:00 has no entry
-    now.now = NOON + 3599
+def test_hour_is_part_of_the_key_and_ends_what_is_kept() -> None:
+    """contract: Cache: an answer is kept to the end of the hour in which its search began, whatever hour it ends in."""
+    now, cache = FakeClock(NOON + 3000), FakeCache()
+    engine = engine_of(FakeSource("s1", out(page(1)), lambda: (now.tick(90), out(page(1)))[1]), now=now, cache=cache)
+    assert ask(engine).cache == "miss"
+    assert cache.seconds == 600
+    now.tick(599)
     assert ask(engine).cache == "hit"
+    assert ask(engine, "q2").cache == "miss"  # ends in the next hour
+    assert cache.seconds == -89
+    assert ask(engine).cache == "miss"
 
 
 def test_cache_off_says_so_and_asks_each_time() -> None:

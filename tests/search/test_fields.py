@@ -52,5 +52,6 @@ def test_sentence_of_a_field_is_one_and_names_fields_only(field: Field) -> None:
 
 
 def test_fields_are_described_once() -> None:
-    """Two descriptions of one field could disagree."""
-    assert len(NAMES) == len(set(NAMES))
+    """Two descriptions of one field could disagree, and a name stands for one field."""
+    names = [*NAMES, *(other for field in FIELDS for other in field.other_names)]
+    assert len(names) == len(set(names))

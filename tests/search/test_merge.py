@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sift.search.merge import SourceList, build_hits, fuse, fuse_queries, merge
+from sift.search.merge import MAX_TEXT, SourceList, build_hits, fuse, fuse_queries, merge
 from sift.search.model import Hit, RawHit
 from sift.sources import tavily
 from tests.fakes import raw, raw_hits
@@ -285,6 +285,49 @@ def test_build_title_falls_back_to_the_host() -> None:
     """contract: Texts: a missing title is the host; if no host can be read, the text in its place."""
     assert built(listed("s1", raw("https://Docs.Example:8443/x", title="<b> </b>")))[0].title == "docs.example"
     assert built(listed("s1", raw("https://a..docs.example/x", title="")))[0].title == "a..docs.example"
+
+
+@pytest.mark.parametrize("title", ["\u200b", "\u3164", "\u202e \x1b", "<b></b>"])
+def test_build_title_is_invisible_it_falls_back_to_the_host(title: str) -> None:
+    """contract: Texts: a title of nothing but unfit characters is none."""
+    assert built(listed("s1", raw("https://docs.example/x", title=title)))[0].title == "docs.example"
+
+
+def test_build_date_is_tidied_and_one_without_anything_fit_is_passed_over() -> None:
+    """contract: Texts: a date holds no unfit character, and the first that then is one wins."""
+    copies = [raw(A, published_date=date) for date in ("", "\u202e", "\x1b2026-\u200b09-01", "2026-09-02")]
+    assert built(*(listed(f"s{n}", copy) for n, copy in enumerate(copies)))[0].published_date == "2026-09-01"
+
+
+def test_build_snippet_is_cut_behind_a_word_when_that_is_asked_for() -> None:
+    """contract: Search request: `max_snippet` counts the plain text that won, `…` included; 0 is all of it."""
+    lists = [listed("s1", raw(A, "<b>one</b> two three")), listed("s2", raw(A, "one"))]
+    for limit, snippet in ((0, "one two three"), (13, "one two three"), (12, "one two…"), (1, "…")):
+        assert build_hits(merge(lists, rerank=True), [lists], 8, limit)[0].snippet == snippet
+
+
+def paragraphs(*texts: str) -> RawHit:
+    """Return a hit of several paragraphs."""
+    hit = raw(A)
+    return hit._replace(row={**hit.row, "texts": texts})
+
+
+def test_build_texts_are_longer_than_is_read_the_rest_is_left() -> None:
+    """contract: Texts: so much raw text is cleaned for an answer, and the shorter snippets are not cut for it."""
+    long = "x" * MAX_TEXT
+    assert built(listed("s1", raw(A, long + "y")))[0].snippet == long
+    many = built(*(listed("s1", raw(A, long), raw(B, long), raw(C, "short")),))
+    assert [len(hit.snippet) for hit in many] == [(MAX_TEXT - 5) // 2] * 2 + [5]
+    (hit,) = built(listed("s1", paragraphs("x" * (MAX_TEXT - 3), "one", "two")))
+    assert hit.snippet == "x" * (MAX_TEXT - 3) + "\n\no"
+    assert built(listed("s1", raw(A, title="x" * 3000)))[0].title == "x" * 2000
+
+
+def test_build_copies_are_longer_than_is_read_together_no_more_are_cleaned() -> None:
+    """contract: Texts: the limit holds for all copies of a page; those that come to nothing use it up too."""
+    blanks = " " * (MAX_TEXT - 4)
+    assert built(listed("s1", raw(A, blanks)), listed("s2", raw(A, "text")))[0].snippet == "text"
+    assert built(listed("s1", raw(A, blanks + "    ")), listed("s2", raw(A, "text")))[0].snippet == ""
 
 
 def test_build_title_and_url_come_from_the_first_query_that_has_the_hit() -> None:

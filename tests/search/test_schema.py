@@ -261,6 +261,24 @@ REFUSED = [
             "object": {},
         }.items()
     ),
+    # --- max_results, another name of k
+    *(
+        pytest.param({"query": "q"} | fields, "k", id=f"max-results-{name}")
+        for name, fields in {
+            "51": {"max_results": 51},
+            "whole-float": {"max_results": 5.0},
+            "string": {"max_results": "5"},
+            "empty-string-is-a-wrong-type": {"max_results": ""},
+            "and-another-k": {"max_results": 5, "k": 6},
+            "wrong-beside-a-good-k": {"max_results": 0, "k": 5},
+            "good-beside-a-wrong-k": {"max_results": 5, "k": 0},
+        }.items()
+    ),
+    # --- max_snippet
+    *(
+        pytest.param({"query": "q", "max_snippet": value}, "max_snippet", id=f"max-snippet-{name}")
+        for name, value in {"negative": -1, "10001": 10001, "true": True, "float": 300.0, "string": "300"}.items()
+    ),
     # --- rerank, digest
     *(
         pytest.param({"query": "q", field: value}, field, id=f"{field}-{name}")
@@ -294,6 +312,7 @@ BAD = {
     "min_score": 2,
     "exact_match": 1,
     "k": 0,
+    "max_snippet": -1,
     "rerank": 1,
     "digest": 1,
 }
@@ -380,6 +399,11 @@ ACCEPTED = [
     pytest.param({"queries": ["a", "A"]}, SearchRequest(("a", "A")), id="case-makes-queries-different"),
     pytest.param({"query": "a", "k": 1}, SearchRequest(("a",), k=1), id="k-1"),
     pytest.param({"query": "a", "k": 50}, SearchRequest(("a",), k=50), id="k-50"),
+    pytest.param({"query": "a", "max_results": 5}, SearchRequest(("a",), k=5), id="max-results-is-k"),
+    pytest.param({"query": "a", "max_results": 5, "k": 5}, SearchRequest(("a",), k=5), id="max-results-and-k-agree"),
+    pytest.param({"query": "a", "max_results": None, "k": 5}, SearchRequest(("a",), k=5), id="max-results-null"),
+    pytest.param({"query": "a", "max_results": 5, "k": None}, SearchRequest(("a",), k=5), id="max-results-and-null-k"),
+    pytest.param({"query": "a", "max_snippet": 10000}, SearchRequest(("a",), max_snippet=10000), id="max-snippet"),
     pytest.param({"query": "a", "rerank": False}, SearchRequest(("a",), rerank=False), id="rerank-false"),
     pytest.param({"query": "a", "digest": True}, SearchRequest(("a",), digest=True), id="digest-true"),
     pytest.param({"query": "a"} | dict.fromkeys(BAD) | {"queries": None}, SearchRequest(("a",)), id="every-field-null"),
@@ -535,7 +559,8 @@ UNKNOWN = [
     ("querys", "query"),
     ("minscore", "min_score"),
     ("exact", None),
-    ("max_results", None),
+    ("maxResults", "max_results"),
+    ("max_result", "max_results"),
     ("search_depth", None),
     ("caller_class", None),
     ("x", None),
@@ -552,7 +577,7 @@ def test_unknown_field_is_named_with_the_one_probably_meant(name: str, meant: st
 
 def test_unknown_fields_none_gives_no_warning() -> None:
     """contract: Search request: no field of a request is unknown."""
-    assert unknown_field_warnings({"query": "q", "queries": [], **BAD}) == ()
+    assert unknown_field_warnings({"query": "q", "queries": [], "max_results": 5, **BAD}) == ()
 
 
 def test_unknown_fields_many_are_named_five_times_at_most() -> None:

@@ -142,7 +142,7 @@ UNUSABLE = {
     "c1-control-in-authority": "https://good\x85.example/",
     "blank-in-authority": "https://good .example/",
     "no-break-space-in-authority": "https://good\u00a0.example/",
-    "leading-blank": " https://docs.example/",
+    "blank-in-scheme": "https ://docs.example/",
     "port-too-high": "https://docs.example:65536/",
     "port-of-many-digits": "https://docs.example:" + "9" * 5000 + "/",
     "port-no-number": "https://docs.example:x/",
@@ -157,6 +157,14 @@ UNUSABLE = {
 def test_url_that_is_unusable_is_none_and_raises_nothing(url: str) -> None:
     """contract: HTTP calls: only absolute http(s) URLs with a fit authority are usable."""
     assert read_url(url) is None
+
+
+@pytest.mark.parametrize("url", ["https://docs.example/a", "https://docs.example/#/r", "https://a:1/?q=\u00e9"])
+def test_url_with_blanks_around_it_is_read_without_them(url: str) -> None:
+    """contract: Canonical URLs: blanks around a URL are cut before everything else."""
+    for blank in (" ", "\t\n", "\u00a0\u3000"):
+        assert read_url(blank + url + blank) == read_url(url)
+        assert raw(blank + url + blank).url == url
 
 
 HOSTS = {

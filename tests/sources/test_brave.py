@@ -177,6 +177,12 @@ def test_parse_snippets_are_odd_the_hit_stays(snippets: Any, text: str) -> None:
     assert [hit.snippet for hit in shown(parse(body(row(snippets=snippets))))] == [text]
 
 
+def test_parse_snippets_are_more_than_brave_sends_the_first_hundred_are_read() -> None:
+    """contract: Brave: a row made to be slow to read does not hold up an answer."""
+    (hit,) = parse(body(row(snippets=["x"] * 250))).hits
+    assert len(hit.content.texts) == 100
+
+
 @pytest.mark.parametrize("age", [["Friday, August 14, 2026", "2026-08-14", "46 days"], "x"])
 def test_parse_age_is_there_it_is_no_date(age: Any) -> None:
     """contract: Brave: `age` may be a modification date, so it is none."""

@@ -12,7 +12,9 @@ from sift.errors import SourceError
 from sift.search.merge import SourceList, build_hits, merge
 from sift.search.model import Filter, Hit, SourceOut
 from sift.sources.searxng import Searxng, notes, parameters, parse
+from sift.wire.endpoint import Endpoint
 from tests.calls import later
+from tests.fakes import FakeClock
 from tests.sources.filters import FILTERS, QUERY
 
 
@@ -204,6 +206,51 @@ def test_search_whole_request_is_one_get_below_the_base(base: str) -> None:
     assert out.notes == ("searxng: min_score not applied",)
 
 
+@responses.activate
+def test_search_hits_are_dated_outside_the_filter_they_are_counted_and_kept() -> None:
+    """R1: SearXNG's own dates say that the filter was not kept; its hits stay, and a note counts them."""
+    responses.get(
+        "http://searx.example/search",
+        json=body(
+            row("https://a.example/", publishedDate="2019-01-01T00:00:00"),
+            row("https://b.example/", publishedDate="1 hour ago", pubdate="2019-01-01 00:00:00"),
+            row("https://c.example/", publishedDate="2026-09-29T00:00:00"),
+            row("https://d.example/"),
+            row(None, publishedDate="2019-01-01T00:00:00"),
+            unresponsive=[["one", "timeout"]],
+        ),
+    )
+    endpoint = Endpoint("http://searx.example/search", {}, connections=1)
+    source = Searxng(endpoint, 3.0, now=FakeClock())
+    out = source.search("q", 8, Filter(time_range="week"), deadline=later())
+    silent = "searxng: 1 engine unresponsive"
+    assert out.notes == (silent, "searxng: 2 hits dated outside time_range")
+    assert (len(out.hits), out.warn) == (4, "")
+    assert source.search("q", 8, Filter(), deadline=later()).notes == (silent,)
+    dated = source.search("q", 8, Filter(end_date="2026-09-20"), deadline=later())
+    noted = "searxng: start_date/end_date not applied"
+    assert dated.notes == (noted, silent, "searxng: 1 hit dated outside start_date/end_date")
+
+
+@responses.activate
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ({"status": 302, "headers": {"Location": "https://other.example/"}}, "redirect refused"),
+        ({"status": 400}, "http 400"),
+        ({"json": body(unresponsive=[["one", "timeout"]])}, "no engine answered"),
+    ],
+)
+def test_search_query_is_a_command_and_fails_the_failure_carries_the_note(answer: Any, reason: str) -> None:
+    """contract: Failures: asking again does not help against a command, so the note says what to change."""
+    responses.get("http://searx.example/search", **answer)
+    source = Searxng.from_config(SourceConfig("searxng", "http://searx.example"), 1)
+    for query, noted in (("!!g words", ("searxng: query holds search syntax",)), ("words", ())):
+        with pytest.raises(SourceError) as raised:
+            source.search(query, 8, Filter(min_score=0.5), deadline=later())
+        assert (raised.value.reason, raised.value.notes) == (reason, noted)
+
+
 # The answer
 
 
@@ -262,28 +309,40 @@ def test_parse_score_is_odd_it_is_a_finite_number(score: Any) -> None:
     assert isinstance(hit.content.score, float)
 
 
+PUBDATE = "2026-11-30 16:34:52+0000"
+
+
 @pytest.mark.parametrize(
-    "date",
-    ["2026-09-28T07:30:00", "2026-09-28T06:05:11+00:00", "2026-09-27T21:14:03.512344", "3 days ago"],
+    ("published", "pubdate", "date"),
+    [
+        ("2026-09-28T07:30:00", "2026-09-28 07:30:00", "2026-09-28T07:30:00"),
+        ("2026-09-28T06:05:11+00:00", None, "2026-09-28T06:05:11+00:00"),
+        ("2 hour(s), 5 minute(s) ago", PUBDATE, PUBDATE),
+        ("Dec 31, 2018", "2019-01-01 00:00:00+0200", "2019-01-01 00:00:00+0200"),
+        ("Dec 31, 2018", "", "Dec 31, 2018"),
+        ("2 hour(s), 5 minute(s) ago", "", ""),
+        ("vor 3 Tagen", "yesterday", ""),
+        (None, PUBDATE, PUBDATE),
+        (None, "", ""),
+        ("", None, ""),
+    ],
 )
-def test_parse_date_is_given_it_is_passed_on(date: str) -> None:
-    """contract: Search answer: as the vendor sent it."""
-    assert [hit.published_date for hit in shown(parse(body(row(publishedDate=date))))] == [date]
+def test_parse_date_is_the_exact_one_of_two(published: Any, pubdate: Any, date: str) -> None:
+    """contract: SearXNG: `pubdate` where `publishedDate` is not ISO; as sent, and a relative date is none."""
+    dated = row(publishedDate=published, pubdate=pubdate)
+    assert [hit.published_date for hit in shown(parse(body(dated)))] == [date]
 
 
 def test_parse_date_is_missing_none_is_invented() -> None:
-    """contract: Search answer: null, empty, absent, or a `pubdate` alone are no date."""
-    undated = row(pubdate="2026-09-28 07:30:00")
-    del undated["publishedDate"]
-    out = parse(
-        body(row(publishedDate=None), row("https://b.example/", publishedDate=""), undated | {"url": "http://c/"})
-    )
-    assert [hit.published_date for hit in shown(out)] == ["", "", ""]
+    """contract: Search answer: without either field there is no date."""
+    undated = row()
+    del undated["publishedDate"], undated["pubdate"]
+    assert [hit.published_date for hit in shown(parse(body(undated)))] == [""]
 
 
-def test_parse_date_holds_half_a_surrogate_answer_can_be_sent() -> None:
-    """contract: Search answer: lone surrogates are removed."""
-    (hit,) = shown(parse(body(row(publishedDate="2026\ud800-09-01"))))
+def test_parse_date_holds_unfit_characters_they_are_removed() -> None:
+    """contract: Texts: of a date nothing but unfit characters is lost."""
+    (hit,) = shown(parse(body(row(publishedDate="\x1b2026-\ud80009-\u202e01"))))
     assert hit.published_date == "2026-09-01"
 
 

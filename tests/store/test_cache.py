@@ -11,7 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from sift.search.model import SearchResult, Sizes, encode
-from sift.store.cache import MAX_BODY, MemoryCache
+from sift.search.threads import Job
+from sift.store.cache import MAX_BODY, SWEEP_ENTRIES, MemoryCache
 
 
 class Clock:
@@ -83,6 +84,8 @@ def test_put_cache_is_full_longest_unused_goes(clock: Clock) -> None:
     cache.put(b"c", result("c"))
     assert [cache.get(key) is not None for key in (b"a", b"b", b"c")] == [True, False, True]
     assert len(cache) == 2
+    clock.time += 60
+    assert len(cache) == 0
 
 
 def test_put_answer_is_large_it_is_not_kept(clock: Clock) -> None:
@@ -96,17 +99,104 @@ def test_put_answer_is_large_it_is_not_kept(clock: Clock) -> None:
     assert cache.get(b"l") is None
 
 
-def test_get_thousands_have_expired_each_goes_on_its_own(clock: Clock) -> None:
-    """No access pays for the expiry of all (whole caches expire together at the end of an hour)."""
+class Sweeping:
+    """Run the thread that sweeps in the test's own: each of its pauses moves the clock on."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.started: list[Job] = []
+        self.is_refused = False
+
+    def sleep(self, seconds: float) -> None:
+        self.clock.time += seconds
+
+    def start(self, job: Job) -> None:
+        if self.is_refused:
+            raise RuntimeError("can't start new thread")
+        self.started.append(job)
+
+    def cache(self, entries: int = 4, ttl: float = 60) -> MemoryCache:
+        return MemoryCache(entries, ttl, self.clock, self.sleep, self.start)
+
+
+def test_put_seconds_are_fewer_than_the_time_to_live_answer_goes_then(clock: Clock) -> None:
+    """contract: Cache: an answer is kept to the end of its hour at most, and one of an hour that is over not at all."""
+    cache = MemoryCache(4, 60, clock)
+    cache.put(b"k", result(), 5)
+    cache.put(b"late", result(), 0)
+    assert len(cache) == 1
+    clock.time += 5
+    assert cache.get(b"k") is None
+
+
+def test_len_some_have_expired_they_are_not_counted(clock: Clock) -> None:
+    """contract: Cache: what has expired is no entry, whether anybody asked for it or not."""
+    cache = MemoryCache(5000, 60, clock)
+    for number in range(1000):
+        cache.put(b"%d" % number, result())
+    clock.time += 30
+    cache.put(b"new", result())
+    cache.put(b"7", result())  # kept for its full time again
+    clock.time += 30
+    assert len(cache) == 2
+    assert cache.get(b"7") == cache.get(b"new") == result()
+
+
+def test_nobody_asks_any_more_expired_answers_leave_memory_within_half_a_minute(clock: Clock) -> None:
+    """contract: Cache: a worker without requests drops queries and answers too, and its thread ends with the last."""
+    sweeping = Sweeping(clock)
+    cache = sweeping.cache(5000)
+    for number in range(1000):
+        cache.put(b"%d" % number, result())
+    stored = clock.time
+    (job,) = sweeping.started
+    job()  # returns when all are gone
+    assert len(cache._answers) == len(cache._answers.expiries) == 0
+    assert 60 <= clock.time - stored < 90
+    cache.put(b"k", result())
+    assert len(sweeping.started) == 2
+
+
+def test_thousands_have_expired_they_are_dropped_in_small_steps(clock: Clock) -> None:
+    """No access waits for the expiry of all (whole caches expire together at the end of an hour)."""
     cache = MemoryCache(5000, 60, clock)
     for number in range(5000):
         cache.put(b"%d" % number, result())
     clock.time += 61
     assert cache.get(b"7") is None
-    assert len(cache) == 4999
-    cache.put(b"new", result("new"))
-    assert cache.get(b"new") == result("new")
-    assert len(cache) == 5000
+    assert len(cache._answers) == 4999
+    assert cache._sweep()
+    assert len(cache._answers) == 4999 - SWEEP_ENTRIES
+
+
+def test_no_thread_can_be_started_nothing_is_kept_until_one_can(clock: Clock) -> None:
+    """contract: Cache: on a host out of threads nothing could be dropped in time, so nothing is stored; no error."""
+    sweeping = Sweeping(clock)
+    cache = sweeping.cache()
+    sweeping.is_refused = True
+    cache.put(b"k", result())
+    assert cache.get(b"k") is None
+    sweeping.is_refused = False
+    cache.put(b"k", result())
+    assert cache.get(b"k") == result()
+
+
+def test_cache_is_gone_its_thread_ends(clock: Clock) -> None:
+    """A thread that sweeps does not keep a cache alive that nobody uses."""
+    caches: list[MemoryCache] = []
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        clock.time += seconds
+        if len(pauses) == 2:
+            caches.clear()
+
+    sweeping = Sweeping(clock)
+    caches.append(MemoryCache(4, 60, clock, sleep, sweeping.start))
+    caches[0].put(b"k", result())
+    sweeping.started[0]()
+    assert len(pauses) == 2
 
 
 def test_stored_answer_cannot_be_changed(clock: Clock) -> None:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from sift.search.protocols import LedgerError
+from sift.search.protocols import LedgerError, LedgerLostError
 from sift.store.ledger import SqliteLedger
+from sift.store.mark import Mark
+from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 NOON = datetime(2026, 9, 29, 12, tzinfo=UTC).timestamp()
@@ -67,6 +74,23 @@ def make(path: Path, clock: Clock) -> Iterator[Callable[[int], SqliteLedger]]:
     yield ledger
     for each in made:
         each._close()
+        for abandoned in each._abandoned:
+            abandoned.close()
+
+
+@pytest.fixture
+def logged() -> Iterator[list[str]]:
+    """Collect what the ledger logs."""
+    messages: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())  # type: ignore[method-assign]
+    logger = logging.getLogger("sift.store")
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(handler)
+    yield messages
+    logger.removeHandler(handler)
+    logger.setLevel(level)
 
 
 def take(ledger: SqliteLedger, times: int = 1) -> int:
@@ -120,9 +144,10 @@ def test_settle_books_what_the_call_cost(make: Any, credits: int, spent: int) ->
     """contract: Credits: the credit becomes the price; a call that was never sent is refunded."""
     ledger = make(5)
     day = ledger.reserve("tavily", deadline=later())
+    assert ledger.left("tavily") == 4
     ledger.settle("tavily", day, credits)
-    assert ledger.spent("tavily") == spent
     assert ledger.left("tavily") == max(0, 5 - spent)
+    assert ledger.spent("tavily") == spent
 
 
 def test_call_cost_more_than_was_left_next_call_is_refused(make: Any) -> None:
@@ -213,6 +238,17 @@ def test_clock_steps_back_no_new_budget(make: Any, clock: Clock) -> None:
     assert ledger.left("tavily") == 1  # the credit of the 28th is not today's
     clock.set("2026-09-30T00:00:00")
     assert ledger.left("tavily") == 3
+
+
+def test_clock_was_a_year_ahead_and_is_corrected_budget_is_todays(make: Any, clock: Clock) -> None:
+    """contract: Credits: a day further ahead than the next one was a clock gone wrong, and does not count."""
+    ledger = make(3)
+    for ahead in ("2027-09-29T12:00:00", "2026-10-01T00:00:00"):
+        clock.set(ahead)
+        assert take(ledger, 3) == 3
+    clock.set("2026-09-29T12:00:00")
+    assert (ledger.left("tavily"), ledger.spent("tavily")) == (3, 0)
+    assert take(ledger, 5) == 3
 
 
 @pytest.mark.parametrize(
@@ -345,7 +381,7 @@ def test_processes_and_threads_ask_at_once_cap_is_exact(make: Any, path: Path, e
 
 def test_process_is_killed_in_mid_burst_cap_holds_over_all_lives(make: Any, path: Path) -> None:
     """contract: Credits: credits taken before a kill stay taken, and all lives together take exactly the cap."""
-    cap, seen = 200, 0
+    cap, seen = 2000, 0
     for lines in (40, 60):
         with run(TAKE_ALOUD, path, cap) as life:
             assert life.stdout is not None
@@ -642,3 +678,197 @@ def test_settings_of_the_file_survive_a_kill(make: Any, path: Path) -> None:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert {each.name for each in path.parent.iterdir()} <= {path.name, path.name + "-wal", path.name + "-shm"}
     assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+# Prices that are booked later
+
+
+class Interleaved(sqlite3.Connection):
+    """Call `before` and `after` around each statement that books a price."""
+
+    before: Callable[[], None] = staticmethod(lambda: None)
+    after: Callable[[], None] = staticmethod(lambda: None)
+
+    def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:
+        is_booking = sql.startswith("UPDATE spent")
+        if is_booking:
+            self.before()
+        cursor = super().execute(sql, *parameters)
+        if is_booking:
+            self.after()
+        return cursor
+
+
+PRICES = st.lists(st.sampled_from([0, 2, 3, 7]), min_size=1, max_size=8)
+MOMENTS = st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.integers(0, 2)), max_size=10)
+
+
+@settings(max_examples=60, deadline=None)
+@given(prices=PRICES, moments=MOMENTS)
+def test_prices_come_in_any_interleaving_the_sum_is_exact(
+    prices: list[int], moments: list[tuple[int, bool, int]]
+) -> None:
+    """contract: Credits: other calls end before and after a price is written, and the file is locked now and then."""
+    connection = type("Connection", (Interleaved,), {})
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "ledger.sqlite3"
+        ledger = SqliteLedger(
+            path, {"tavily": 1000}, lambda: NOON, connect=partial(sqlite3.connect, factory=connection)
+        )
+        assert take(ledger, len(prices)) == len(prices)
+        rest, threads = list(prices), list[threading.Thread]()
+
+        def others(count: int) -> None:
+            """Let other calls end: each adds its price, and waits for the lock."""
+            for _ in range(min(count, len(rest))):
+                price, known = rest.pop(), len(ledger._unbooked)
+                threads.append(threading.Thread(target=ledger.settle, args=("tavily", "2026-09-29", price)))
+                threads[-1].start()
+                wait_for(lambda known=known: len(ledger._unbooked) > known)
+
+        def before() -> None:
+            nonlocal late
+            arrive, is_locked, late = moments.pop() if moments else (0, False, 0)
+            others(arrive)
+            if is_locked:
+                raise sqlite3.OperationalError("database is locked")
+
+        late = 0
+        connection.before, connection.after = staticmethod(before), staticmethod(lambda: others(late))
+        while rest:
+            ledger.settle("tavily", "2026-09-29", rest.pop())
+        for thread in threads:
+            thread.join(20)
+        moments.clear()
+        assert ledger.spent("tavily") == sum(prices)
+        ledger.close()
+        other = SqliteLedger(path, {"tavily": 1000}, lambda: NOON)
+        assert other.spent("tavily") == sum(prices)
+        other.close()
+
+
+def test_file_is_locked_until_the_process_stops_price_is_booked_then(make: Any, other: sqlite3.Connection) -> None:
+    """contract: Credits: closing the ledger waits for a locked file, as nobody books the price later."""
+    ledger = make(9)
+    day = ledger.reserve("tavily", deadline=later())
+    other.execute("BEGIN EXCLUSIVE")
+    ledger.settle("tavily", day, 5)
+    closing_it = threading.Thread(target=ledger.close)
+    closing_it.start()
+    wait_for(ledger._lock.locked)
+    other.execute("ROLLBACK")
+    closing_it.join(20)
+    assert not closing_it.is_alive()
+    assert ledger._connection is None
+    assert make(9).spent("tavily") == 5
+
+
+# A ledger whose files go away
+
+
+def delete_log(path: Path) -> None:
+    path.with_name(path.name + "-wal").unlink()
+
+
+def replace_log(path: Path) -> None:
+    delete_log(path)
+    path.with_name(path.name + "-wal").touch()
+
+
+def delete_all(path: Path) -> None:
+    for each in path.parent.iterdir():
+        each.unlink()
+
+
+def replace_by_a_copy(path: Path) -> None:
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def replace_by_another(path: Path) -> None:
+    delete_all(path)
+    ledger = SqliteLedger(path, {"tavily": 5}, lambda: NOON)
+    assert take(ledger) == 1
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_open"),
+    [
+        *(
+            (damage, True)
+            for damage in (delete_log, replace_log, delete_all, replace_by_a_copy, truncate, replace_by_another)
+        ),
+        *((damage, False) for damage in (delete_all, truncate, replace_by_another)),
+    ],
+)
+def test_files_go_away_no_credit_is_given_by_any_process_of_the_service(
+    path: Path, logged: list[str], damage: Callable[[Path], None], is_open: bool
+) -> None:
+    """contract: Credits: it is noticed, the log says so once a process, and later workers get no new budget either."""
+    mark, made = Mark(), list[SqliteLedger]()
+
+    def worker() -> SqliteLedger:
+        made.append(SqliteLedger(path, {"tavily": 5}, lambda: NOON, mark=mark))
+        return made[-1]
+
+    first, second = worker(), worker()
+    assert (take(first, 2), take(second, 2), first.left("tavily")) == (2, 2, 1)
+    if not is_open:
+        first._close()
+        second._close()
+    damage(path)
+    logged.clear()
+    for ledger in (second, first, worker()):
+        for _ in range(2):
+            for use in (ledger.left, ledger.spent, partial(ledger.reserve, deadline=soon())):
+                with pytest.raises(LedgerError):
+                    use("tavily")
+    with pytest.raises(LedgerLostError):
+        first.left("tavily")
+    assert logged == ["ledger_lost"] * 3
+    for ledger in made:
+        for db in ledger._abandoned:
+            db.close()
+
+
+def test_log_was_deleted_and_the_service_is_started_again_the_count_is_whole(path: Path) -> None:
+    """contract: Credits: what only the deleted log held is written back when its loss is noticed."""
+    ledger = SqliteLedger(path, {"tavily": 5}, lambda: NOON)
+    assert take(ledger, 3) == 3
+    delete_log(path)
+    with pytest.raises(LedgerError):
+        ledger.reserve("tavily", deadline=soon())
+    again = SqliteLedger(path, {"tavily": 5}, lambda: NOON)
+    assert again.spent("tavily") == 3
+    again.close()
+    ledger._abandoned[0].close()
+
+
+def test_ledger_is_new_the_log_says_so_once(path: Path, logged: list[str]) -> None:
+    """contract: Credits: nobody gets a new budget unnoticed; a ledger that is opened again is not new."""
+    for _ in range(2):
+        ledger = SqliteLedger(path, {"tavily": 5}, lambda: NOON)
+        assert take(ledger) == 1
+        ledger.close()
+    assert logged == ["ledger_created"]
+
+
+def test_ledger_of_an_older_version_is_named_and_counts_on(path: Path, logged: list[str]) -> None:
+    """contract: Credits: a ledger without an identity is not new; it gets one."""
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute(
+            "CREATE TABLE spent (source TEXT, day TEXT, credits INTEGER, PRIMARY KEY (source, day)) WITHOUT ROWID"
+        )
+        db.execute("INSERT INTO spent VALUES ('tavily', '2026-09-29', 3)")
+        db.commit()
+    ledger = SqliteLedger(path, {"tavily": 5}, lambda: NOON)
+    assert take(ledger, 5) == 2
+    ledger.close()
+    assert logged == []

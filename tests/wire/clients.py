@@ -1,4 +1,4 @@
-"""Clients of a vendor on loopback, for the tests of what goes over the wire."""
+"""Clients of a loopback vendor, for the tests of the wire."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ GOOD = {"results": []}
 
 
 def endpoint(port: int, headers: Mapping[str, str] = {}, *, scheme: str = "http", connections: int = 4) -> Endpoint:
-    """Return a client of the vendor that listens on a port."""
+    """Return a client for the vendor on a loopback port."""
     return Endpoint(f"{scheme}://127.0.0.1:{port}/tavily/search", headers, connections=connections)
 
 
 def named(*addresses: tuple[str, int], family: int = socket.AF_INET) -> Endpoint:
-    """Return a client of a vendor whose host has these addresses."""
+    """Return a client for a vendor whose host name has these addresses."""
     found = [(family, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address) for address in addresses]
     resolver = Resolver(lambda *_, **__: found)
     return Endpoint("http://vendor.example/tavily/search", {}, connections=1, resolver=resolver)
@@ -37,21 +37,21 @@ def post(client: Endpoint, deadline: float) -> Any:
 
 
 def failure(vendors: Vendors, behaviour: Behaviour) -> SourceError:
-    """Return the error of one POST to a vendor that behaves so."""
+    """Return the error of one POST to a vendor with this behaviour."""
     vendors.behaviour["tavily"] = behaviour
     client = endpoint(vendors.port)
     return failure_of(lambda: post(client, later()))
 
 
 def answer(vendors: Vendors, behaviour: Behaviour) -> Any:
-    """Return what one POST to a vendor that behaves so returns."""
+    """Return the answer to one POST to a vendor with this behaviour."""
     vendors.behaviour["tavily"] = behaviour
     client = endpoint(vendors.port)
     return outcome_of(lambda: post(client, later()))
 
 
 def keep(whole: bytes) -> Behaviour:
-    """Send bytes as they are, and keep the connection."""
+    """Send bytes as they are, leaving the connection open."""
 
     def behave(connection: socket.socket, seen: Seen) -> bool:
         connection.sendall(whole)

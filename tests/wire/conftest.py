@@ -1,4 +1,4 @@
-"""What the tests of the wire have around them."""
+"""The environment of the tests of the wire: no proxies, no certificates of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call knows of itself."""
+"""The deadline of a call, and how far it has got."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.fakes import FakeClock
 
 
 def test_left_deadline_is_ahead_seconds_until_then() -> None:
-    """contract: HTTP calls: every wait of a call gets what is left of its time."""
+    """contract: HTTP calls: every wait of a call is bounded by the time it has left."""
     clock = FakeClock(100.0)
     call = Call(108.0, clock)
     clock.tick(3)
@@ -17,19 +17,19 @@ def test_left_deadline_is_ahead_seconds_until_then() -> None:
 
 
 @pytest.mark.parametrize("late", [0.0, 1.0])
-def test_left_deadline_is_there_timeout(late: float) -> None:
-    """contract: HTTP calls: nothing begins at the deadline or after it."""
+def test_left_deadline_has_come_timeout(late: float) -> None:
+    """contract: HTTP calls: nothing starts at the deadline or after it."""
     with pytest.raises(TimeoutError):
         Call(100.0, FakeClock(100.0 + late)).left()
 
 
 @pytest.mark.parametrize(("before", "is_over"), [(1.0, False), (CLOCK_SLACK / 2, True), (0.0, True), (-1.0, True)])
-def test_is_over_a_wait_ended_a_little_early_it_is_the_deadlines(before: float, is_over: bool) -> None:
-    """contract: Failures: a failure at the deadline is a `timeout`, one before it is not."""
+def test_is_over_wait_ended_slightly_early_counts_as_the_deadline(before: float, is_over: bool) -> None:
+    """contract: Failures: a failure at the deadline is a `timeout`, an earlier one is not."""
     assert Call(100.0, FakeClock(100.0 - before)).is_over() is is_over
 
 
-def test_call_is_new_it_was_neither_sent_nor_answered() -> None:
+def test_call_is_new_neither_sent_nor_answered() -> None:
     """contract: Credits: a call that ends before it is sent costs nothing."""
     call = Call(100.0)
     assert (call.sent, call.answered) == (False, False)

@@ -1,4 +1,4 @@
-"""A connection that keeps the deadline of the call that uses it."""
+"""A connection that enforces the deadline of its call."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import pytest
 
 from sift.wire.call import Call
 from sift.wire.connection import MAX_LINE, BadReplyError, Connection
-from tests.calls import later, soon
+from tests.calls import later
+from tests.fakes import FakeClock
 
 
 @pytest.fixture
 def pair() -> Iterator[tuple[Connection, socket.socket]]:
-    """Return a connection, used by a call that has time, and the socket at its other end."""
+    """Yield a connection whose call has time, and the socket at its other end."""
     near, far = socket.socketpair()
     far.settimeout(10)
     connection = Connection(near, Call(later()))
@@ -30,8 +31,13 @@ def pair() -> Iterator[tuple[Connection, socket.socket]]:
 Pair = tuple[Connection, socket.socket]
 
 
+def brief() -> Call:
+    """Return a call whose every wait is short, while its own clock stands still."""
+    return Call(100.05, FakeClock(100.0))
+
+
 def test_send_deadline_has_passed_nothing_leaves(pair: Pair) -> None:
-    """contract: Credits: a credit comes back when no byte has left, so `sent` must not be said too early."""
+    """contract: Credits: a credit is given back if no byte has left, so `sent` must not be set too early."""
     connection, far = pair
     connection.call = Call(100.0, lambda: 101.0)
     with pytest.raises(TimeoutError):
@@ -42,7 +48,7 @@ def test_send_deadline_has_passed_nothing_leaves(pair: Pair) -> None:
         far.recv(1)
 
 
-def test_send_more_than_the_system_takes_at_once_all_arrives(pair: Pair) -> None:
+def test_send_data_exceeds_the_socket_buffer_all_of_it_arrives(pair: Pair) -> None:
     """contract: HTTP calls: a long request is sent piece by piece."""
     connection, far = pair
     connection.call = Call(time.monotonic() + 10)
@@ -54,17 +60,17 @@ def test_send_more_than_the_system_takes_at_once_all_arrives(pair: Pair) -> None
         sending.result(10)
 
 
-def test_send_other_side_takes_nothing_ends_at_the_deadline_sent(pair: Pair) -> None:
-    """contract: HTTP calls: and no longer than its call lasts; some of it has left."""
+def test_send_peer_reads_nothing_ends_at_the_deadline_sent(pair: Pair) -> None:
+    """contract: HTTP calls: sending ends with the call; part of the request has left."""
     connection, _ = pair
-    connection.call = Call(soon())
+    connection.call = brief()
     with pytest.raises(TimeoutError):
         connection.send(bytes(50_000_000))
     assert connection.call.sent
 
 
-def test_read_bytes_are_there_after_the_deadline_timeout(pair: Pair) -> None:
-    """contract: HTTP calls: bytes that keep coming end with the deadline too."""
+def test_read_bytes_are_waiting_after_the_deadline_timeout(pair: Pair) -> None:
+    """contract: HTTP calls: the deadline holds while bytes keep arriving."""
     connection, far = pair
     far.sendall(b"x")
     connection.call = Call(100.0, lambda: 101.0)
@@ -72,10 +78,10 @@ def test_read_bytes_are_there_after_the_deadline_timeout(pair: Pair) -> None:
         connection.read1(1)
 
 
-def test_wait_nothing_comes_timeout(pair: Pair) -> None:
+def test_wait_nothing_arrives_timeout(pair: Pair) -> None:
     """contract: HTTP calls: a wait ends with its call."""
     connection, _ = pair
-    connection.call = Call(soon())
+    connection.call = brief()
     with pytest.raises(TimeoutError):
         connection.wait()
 
@@ -90,10 +96,8 @@ def test_wait_nothing_comes_timeout(pair: Pair) -> None:
         ([b"x" * (MAX_LINE - 1) + b"\n"], [b"x" * (MAX_LINE - 1) + b"\n", b""]),
     ],
 )
-def test_read_line_bytes_come_in_any_pieces_lines_are_whole(
-    pair: Pair, pieces: list[bytes], lines: list[bytes]
-) -> None:
-    """contract: HTTP calls: what is a line does not depend on how it travels; the last one may lack its end."""
+def test_read_line_bytes_arrive_in_pieces_lines_are_whole(pair: Pair, pieces: list[bytes], lines: list[bytes]) -> None:
+    """contract: HTTP calls: segments do not matter; the last line may lack its line end."""
     connection, far = pair
     with ThreadPoolExecutor(1) as pool:
         sending = pool.submit(lambda: [far.sendall(piece) for piece in pieces] and far.shutdown(socket.SHUT_WR))
@@ -102,7 +106,7 @@ def test_read_line_bytes_come_in_any_pieces_lines_are_whole(
 
 
 def test_read_line_is_too_long_it_is_refused(pair: Pair) -> None:
-    """contract: HTTP calls: 64 KiB of a header line, and no byte more."""
+    """contract: HTTP calls: at most 64 KiB of a header line."""
     connection, far = pair
     with ThreadPoolExecutor(1) as pool:
         sending = pool.submit(far.sendall, b"x" * MAX_LINE + b"\n")
@@ -111,8 +115,8 @@ def test_read_line_is_too_long_it_is_refused(pair: Pair) -> None:
         sending.result(10)
 
 
-def test_read1_after_a_line_gives_what_came_with_it_first(pair: Pair) -> None:
-    """contract: HTTP calls: head and body come in one piece; neither is lost, and no more than asked for is given."""
+def test_read1_after_a_line_returns_first_what_arrived_with_it(pair: Pair) -> None:
+    """contract: HTTP calls: head and body may share a segment; no byte is lost, none is returned unasked."""
     connection, far = pair
     far.sendall(b"head\nbody")
     assert connection.read_line() == b"head\n"
@@ -122,8 +126,8 @@ def test_read1_after_a_line_gives_what_came_with_it_first(pair: Pair) -> None:
     assert (connection.read1(9), connection.read1(9)) == (b"more", b"")
 
 
-def test_read1_all_was_read_no_memory_is_held(pair: Pair) -> None:
-    """contract: Operations: dozens of idle connections do not each keep the answer that came last."""
+def test_read1_everything_was_read_no_memory_is_held(pair: Pair) -> None:
+    """contract: Operations: idle connections do not hold their last answers."""
     connection, far = pair
     far.sendall(b"x" * 50_000)
     while connection.read1(50_000) and connection.has_unread():
@@ -131,19 +135,19 @@ def test_read1_all_was_read_no_memory_is_held(pair: Pair) -> None:
     assert max(sys.getsizeof(held) for held in gc.get_referents(connection)) < 1000
 
 
-def test_has_unread_more_came_than_was_read_says_so(pair: Pair) -> None:
+def test_has_unread_more_was_received_than_read_true(pair: Pair) -> None:
     """contract: HTTP calls: a connection with bytes left over is not used again."""
     connection, far = pair
     far.sendall(b"ab")
-    assert not connection.has_unread()  # nothing was received yet; that is what `is_quiet` sees
+    assert not connection.has_unread()  # nothing was received yet; `is_quiet` sees these
     connection.read1(1)
     assert connection.has_unread()
     connection.read1(1)
     assert not connection.has_unread()
 
 
-def test_is_quiet_bytes_wait_or_other_side_has_closed_it_is_not(pair: Pair) -> None:
-    """contract: HTTP calls: nor is one over which something came between two calls, its end included."""
+def test_is_quiet_bytes_wait_or_peer_has_closed_false(pair: Pair) -> None:
+    """contract: HTTP calls: nor is one on which anything arrived between two calls, its end included."""
     connection, far = pair
     assert connection.is_quiet()
     far.sendall(b"a")

@@ -1,4 +1,4 @@
-"""Making a connection: addresses, the judgement on them, and TLS."""
+"""Opening a connection: addresses, the judge that filters them, and TLS."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sift.wire.call import Call
 from sift.wire.dial import dial
 from sift.wire.endpoint import Endpoint
 from sift.wire.resolver import Address, Resolver
-from tests.calls import SECRET, counted, failure_of, later, outcome_of
+from tests.calls import SECRET, failure_of, later, outcome_of, recorded
 from tests.vendors import Vendors, reply
 from tests.wire.clients import GOOD, endpoint, post
 from tests.wire.tls import CERTIFICATE, TLSVendors
 
 
 def test_port_is_closed_unreachable_and_unsent() -> None:
-    """contract: Credits: a call that was never sent gives its credit back."""
+    """contract: Credits: a call that was never sent costs no credit."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     client = endpoint(port)
@@ -28,7 +28,7 @@ def test_port_is_closed_unreachable_and_unsent() -> None:
     assert (error.reason, error.sent, error.counts) == ("unreachable", False, True)
 
 
-def test_name_cannot_be_looked_up_unreachable_and_unsent() -> None:
+def test_name_does_not_resolve_unreachable_and_unsent() -> None:
     """contract: HTTP calls: a name without an address is `unreachable`."""
 
     def refuse(*_: object, **__: object) -> None:
@@ -39,15 +39,28 @@ def test_name_cannot_be_looked_up_unreachable_and_unsent() -> None:
     assert (error.reason, error.sent) == ("unreachable", False)
 
 
-def test_name_is_no_legal_one_unreachable_and_unsent() -> None:
-    """contract: HTTP calls: a name that cannot even be asked for is `unreachable`."""
+def test_name_is_illegal_unreachable_and_unsent() -> None:
+    """contract: HTTP calls: a name that cannot be encoded is `unreachable`."""
     client = Endpoint(f"http://{'x' * 64}.example/", {}, connections=1)
     error = failure_of(lambda: post(client, later()))
     assert (error.reason, error.sent) == ("unreachable", False)
 
 
-def test_first_addresses_unusable_next_is_tried(vendors: Vendors) -> None:
-    """contract: HTTP calls: a refused address, or one of a family this host lacks, leaves the others of the name."""
+def test_name_ends_with_a_dot_it_is_looked_up_without() -> None:
+    """contract: HTTP calls: a name is one name, and certificates spell it without a dot."""
+    asked: list[object] = []
+
+    def refuse(host: str, *_: object, **__: object) -> None:
+        asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "no such name")
+
+    client = Endpoint("http://vendor.example./", {}, connections=1, resolver=Resolver(refuse))
+    failure_of(lambda: post(client, later()))
+    assert set(asked) == {"vendor.example"}
+
+
+def test_first_addresses_are_unusable_next_is_tried(vendors: Vendors) -> None:
+    """contract: HTTP calls: after a refusal, or an address of an unsupported family, the next one is tried."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         closed = listener.getsockname()
     stream = (socket.SOCK_STREAM, socket.IPPROTO_TCP, "")
@@ -63,12 +76,12 @@ def test_first_addresses_unusable_next_is_tried(vendors: Vendors) -> None:
 
 
 def found(*addresses: tuple[str, int]) -> list[Any]:
-    """Return addresses as `getaddrinfo` does."""
+    """Return addresses in the form of `getaddrinfo`."""
     return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", address) for address in addresses]
 
 
-def test_addresses_are_judged_only_those_that_pass_are_tried() -> None:
-    """contract: HTTP calls: between the one look-up and the dial it is decided what may be connected to."""
+def test_judge_drops_addresses_only_the_rest_is_tried() -> None:
+    """contract: HTTP calls: a name is resolved once, and the judge decides which results may be connected to."""
     judged: list[Address] = []
 
     def last(addresses: Sequence[Address]) -> Sequence[Address]:
@@ -88,8 +101,8 @@ def test_addresses_are_judged_only_those_that_pass_are_tried() -> None:
     assert len(asked) == 1
 
 
-def test_addresses_are_judged_host_is_refused_nothing_is_connected_to() -> None:
-    """contract: HTTP calls: a judge that refuses a host ends the call before any connection."""
+def test_judge_refuses_the_host_nothing_is_connected_to() -> None:
+    """contract: HTTP calls: the refusal ends the call before any connection."""
 
     def refuse(_: Sequence[Address]) -> Sequence[Address]:
         raise OSError("refused")
@@ -103,23 +116,24 @@ def test_addresses_are_judged_host_is_refused_nothing_is_connected_to() -> None:
             listener.accept()
 
 
-def test_addresses_are_judged_none_is_left_unreachable() -> None:
-    """contract: HTTP calls: a host without an address cannot be connected to."""
+def test_judge_drops_every_address_unreachable() -> None:
+    """contract: HTTP calls: a host without an address is an error like any other."""
     resolver = Resolver(lambda *_, **__: found(("127.0.0.1", 1)))
     with pytest.raises(OSError, match=r"^no address$"):
         dial("vendor.example", 80, Call(later()), resolver=resolver, judge=lambda _: ())
 
 
-def test_tls_certificate_is_trusted_answer_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """contract: HTTP calls: HTTPS works, with kept connections."""
+@pytest.mark.parametrize("scheme", ["https", "HTTPS"])
+def test_tls_certificate_is_trusted_answer_is_read(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    """contract: HTTP calls: HTTPS works, with connections kept alive."""
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-    lines: list[socket.socket] = []
+    used: list[socket.socket] = []
     with TLSVendors() as vendors:
-        vendors.behaviour["tavily"] = counted(reply(GOOD), lines)
-        client = endpoint(vendors.port, {"Authorization": "Bearer k"}, scheme="https")
+        vendors.behaviour["tavily"] = recorded(reply(GOOD), used)
+        client = endpoint(vendors.port, {"Authorization": "Bearer k"}, scheme=scheme)
         assert outcome_of(lambda: [post(client, later()) for _ in range(3)]) == [GOOD] * 3
         assert [seen.headers["authorization"] for seen in vendors.seen] == ["Bearer k"] * 3
-    assert len(set(lines)) == 1
+    assert len(set(used)) == 1
 
 
 def test_tls_certificate_is_not_trusted_nothing_is_sent() -> None:
@@ -132,7 +146,7 @@ def test_tls_certificate_is_not_trusted_nothing_is_sent() -> None:
 
 
 def test_tls_certificate_is_for_another_name_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """contract: HTTP calls: and the name in the certificate is looked at."""
+    """contract: HTTP calls: the name in the certificate is verified too."""
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     with TLSVendors() as vendors:
         client = Endpoint(f"https://localhost:{vendors.port}/tavily/search", {}, connections=1)
@@ -142,7 +156,7 @@ def test_tls_certificate_is_for_another_name_nothing_is_sent(monkeypatch: pytest
 
 
 def test_tls_port_speaks_plain_http_unreachable() -> None:
-    """contract: HTTP calls: no status line came, so `unreachable`."""
+    """contract: HTTP calls: no status line arrives, so `unreachable`."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def listen() -> None:

@@ -1,4 +1,4 @@
-"""The head of an answer."""
+"""Parsing the head of an answer."""
 
 from __future__ import annotations
 
@@ -9,32 +9,42 @@ from contextlib import contextmanager
 import pytest
 
 from sift.wire.call import Call
-from sift.wire.connection import BadReplyError, Connection
-from sift.wire.head import Head, read_head
+from sift.wire.connection import MAX_LINE, BadReplyError, Connection
+from sift.wire.head import MAX_HEADERS, Head, read_head
 from tests.calls import later
 
 
 @contextmanager
-def answered(whole: bytes) -> Iterator[Connection]:
-    """Return a connection over which these bytes came, and nothing after them."""
+def received(whole: bytes) -> Iterator[Connection]:
+    """Yield a connection that receives these bytes, and then the end of the stream."""
     near, far = socket.socketpair()
     with far:
         far.sendall(whole)
     connection = Connection(near, Call(later()))
-    yield connection
-    connection.close()
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
 
 
 @pytest.mark.parametrize(
     ("whole", "head"),
     [
-        (b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n", Head(200, {"a": "b"}, True)),
+        (OK + b"A: b\r\n\r\n", Head(200, {"a": "b"}, True)),
         (b"HTTP/1.1 404\n\n", Head(404, {}, True)),
-        (b"HTTP/1.1 200 OK\r\nAccept:\tx \r\naccept:y\r\n\r\n", Head(200, {"accept": "x, y"}, True)),
-        (b"HTTP/1.1 200 OK\r\nA: b\r\n c: d\r\n\te\r\nno colon\r\n\r\n", Head(200, {"a": "b"}, True)),
-        (b"HTTP/1.1 200 OK\r\nA: \xe9\r\n\r\n", Head(200, {"a": "\u00e9"}, True)),
-        (b"HTTP/1.1 103 Hints\r\nA: b\r\n\r\nHTTP/1.1 200 OK\r\n\r\n", Head(200, {}, True)),
-        (b"HTTP/1.1 200 OK\r\nConnection: Keep, Close\r\n\r\n", Head(200, {"connection": "Keep, Close"}, False)),
+        (OK + b"Accept:\tx \r\naccept:y\r\n\r\n", Head(200, {"accept": "x, y"}, True)),
+        (OK + b"A: b\r\n c: d\r\n\te\r\nno colon\r\n\r\n", Head(200, {"a": "b"}, True)),
+        (OK + b"A: \xe9\r\n\r\n", Head(200, {"a": "\u00e9"}, True)),
+        (OK + b"A: b\r\n" * MAX_HEADERS + b"\r\n", Head(200, {"a": ", ".join("b" * MAX_HEADERS)}, True)),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"\r\n", Head(200, {}, True)),
+        (
+            b"HTTP/1.1 102 Wait\r\n\r\nHTTP/1.1 103 Hints\r\nConnection: close\r\n\r\n" + OK + b"\r\n",
+            Head(200, {}, True),
+        ),
+        (OK + b"Connection: Keep, Close\r\n\r\n", Head(200, {"connection": "Keep, Close"}, False)),
         (b"HTTP/1.9 200 OK\r\n\r\n", Head(200, {}, True)),
         (b"HTTP/1.0 200 OK\r\n\r\n", Head(200, {}, False)),
         (b"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n\r\n", Head(200, {"connection": "Keep-Alive"}, True)),
@@ -45,28 +55,35 @@ def answered(whole: bytes) -> Iterator[Connection]:
         ),
     ],
 )
-def test_head_is_whole_it_says_status_headers_and_whether_the_connection_stays(whole: bytes, head: Head) -> None:
-    """contract: HTTP calls: read as tolerantly as servers are careless."""
-    with answered(whole + b"body") as connection:
+def test_head_is_complete_status_headers_and_persistence_are_read(whole: bytes, head: Head) -> None:
+    """contract: HTTP calls: lenient where servers are careless; interim answers are skipped."""
+    with received(whole + b"body") as connection:
         assert read_head(connection) == head
         assert connection.call.answered
         assert connection.read1(9) == b"body"
 
 
 @pytest.mark.parametrize(
-    ("whole", "words", "is_answer"),
+    ("whole", "words", "is_answered"),
     [
         (b"", "no status line", False),
+        (b"HTTP/1.1\r\n\r\n", "no status line", False),
+        (b"ICY 200 OK\r\n\r\n", "no status line", False),
         (b"HTTP/1.1 2", "no status", False),
-        (b"HTTP/1.1 200 OK\r\nA: b", "a head that is cut", True),
-        (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 101, "too many headers", True),
-        (b"HTTP/2 200 OK\r\n\r\n", "an unknown version", True),
+        (b"HTTP/1.1 99 Low\r\n\r\n", "no status", False),
+        (b"HTTP/1.1 +200 OK\r\n\r\n", "no status", False),
+        (b"HTTP/1.1 \xb2\xb2\xb2 OK\r\n\r\n", "no status", False),
+        (b"HTTP/1.1 200" + b" " * MAX_LINE, "a line that is too long", False),
+        (OK + b"A: b", "a truncated head", True),
+        (OK + b"A: b\r\n" * (MAX_HEADERS + 1), "too many headers", True),
+        (OK + b"A: " + b"b" * MAX_LINE, "a line that is too long", True),
+        (b"HTTP/2 200 OK\r\n\r\n", "an unknown HTTP version", True),
         (b"HTTP/1.1 100 Continue\r\n\r\n", "no status line", True),
     ],
 )
-def test_head_is_broken_it_says_whether_a_status_line_came(whole: bytes, words: str, is_answer: bool) -> None:
-    """contract: Failures: before the status line a vendor is `unreachable`, after it its answer is a `bad response`."""
-    with answered(whole) as connection:
+def test_head_is_malformed_error_and_whether_a_status_line_arrived(whole: bytes, words: str, is_answered: bool) -> None:
+    """contract: Failures: what fails before the status line is `unreachable`, what fails after it `bad response`."""
+    with received(whole) as connection:
         with pytest.raises(BadReplyError, match=f"^{words}$"):
             read_head(connection)
-        assert connection.call.answered is is_answer
+        assert connection.call.answered is is_answered

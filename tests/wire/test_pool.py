@@ -1,4 +1,4 @@
-"""Connections that are kept between calls, and those that are not."""
+"""Which connections are kept between calls, and which are not."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sift.errors import SourceError
 from sift.wire.call import Call
 from sift.wire.connection import Connection
 from sift.wire.pool import Pool
-from tests.calls import counted, failure_of, later, outcome_of, send
+from tests.calls import failure_of, later, outcome_of, recorded, send
 from tests.vendors import Seen, Vendors, reply
 from tests.wire.clients import GOOD, OK, endpoint, failure, get, keep, post
 from tests.wire.tls import CERTIFICATE, TLSVendors
 
 
-class Line:
-    """Stand in for a connection. quiet: whether nothing came over it since its last answer."""
+class FakeConnection:
+    """A connection without a socket. quiet: whether it has nothing to read."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -39,8 +39,8 @@ class Line:
 
 
 def pool(kept: int = 2) -> Pool:
-    """Return a pool of stand-ins."""
-    return Pool(cast(Any, Line), kept)
+    """Return a pool of fake connections."""
+    return Pool(cast(Any, FakeConnection), kept)
 
 
 def taken(kept: Pool, count: int) -> list[Any]:
@@ -48,14 +48,14 @@ def taken(kept: Pool, count: int) -> list[Any]:
     return [kept.take(Call(later())) for _ in range(count)]
 
 
-def put(kept: Pool, *lines: Any) -> None:
-    """Put connections back, in this order."""
-    for line in lines:
-        kept.put(cast(Connection, line))
+def put(kept: Pool, *used: Any) -> None:
+    """Return connections to the pool, in this order."""
+    for each in used:
+        kept.put(cast(Connection, each))
 
 
-def test_take_several_are_kept_newest_is_used_for_this_call() -> None:
-    """contract: HTTP calls: a busy connection stays warm and the others may go; its last call is forgotten."""
+def test_take_several_are_idle_newest_is_used_for_this_call() -> None:
+    """contract: HTTP calls: connections are reused last in, first out, and forget their last call."""
     kept, call = pool(), Call(later())
     first, second = taken(kept, 2)
     put(kept, first, second)
@@ -64,7 +64,7 @@ def test_take_several_are_kept_newest_is_used_for_this_call() -> None:
     assert kept.take(call) is first
 
 
-def test_take_kept_ones_are_not_sound_they_are_closed_and_the_next_is_used() -> None:
+def test_take_newest_are_unusable_they_are_closed_and_the_next_is_used() -> None:
     """contract: HTTP calls: one that the vendor has closed is replaced before a request is sent."""
     kept = pool(3)
     sound, closed, noisy = taken(kept, 3)
@@ -77,30 +77,30 @@ def test_take_kept_ones_are_not_sound_they_are_closed_and_the_next_is_used() -> 
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_put_enough_are_kept_next_is_closed(count: int) -> None:
-    """contract: HTTP calls: connections are kept alive, so many and no more."""
+def test_put_enough_are_idle_next_is_closed(count: int) -> None:
+    """contract: HTTP calls: no more idle connections are kept than configured."""
     kept = pool(count)
-    lines = taken(kept, 3)
-    put(kept, *lines)
-    assert [line.closed for line in lines] == [False] * count + [True] * (3 - count)
+    used = taken(kept, 3)
+    put(kept, *used)
+    assert [each.closed for each in used] == [False] * count + [True] * (3 - count)
 
 
 def test_pool_is_gone_its_connections_are_closed() -> None:
-    """contract: HTTP calls: no socket outlives the client it belongs to."""
+    """contract: HTTP calls: no socket outlives its client."""
     kept = pool()
-    lines = taken(kept, 2)
-    put(kept, *lines)
+    used = taken(kept, 2)
+    put(kept, *used)
     del kept
     gc.collect()
-    assert [line.closed for line in lines] == [True, True]
+    assert [each.closed for each in used] == [True, True]
 
 
-# Over the wire
+# With sockets
 
 
 def test_calls_one_after_another_share_a_connection(vendors: Vendors) -> None:
-    """contract: HTTP calls: keep-alive, for GET, POST, compressed and chunked answers alike."""
-    client, lines = endpoint(vendors.port), list[socket.socket]()
+    """contract: HTTP calls: keep-alive, for GET, POST, compressed and chunked answers."""
+    client, used = endpoint(vendors.port), list[socket.socket]()
     packed = gzip.compress(json.dumps(GOOD).encode())
     for behaviour in (
         reply(GOOD),
@@ -108,24 +108,24 @@ def test_calls_one_after_another_share_a_connection(vendors: Vendors) -> None:
         keep(OK + b"Transfer-Encoding: chunked\r\n\r\ne\r\n" + b'{"results":[]}' + b"\r\n0\r\n\r\n"),
         reply(GOOD),
     ):
-        vendors.behaviour["tavily"] = counted(behaviour, lines)
+        vendors.behaviour["tavily"] = recorded(behaviour, used)
         assert outcome_of(lambda: (get(client, later()), post(client, later()))) == (GOOD, GOOD)
-    assert len(lines) == 8
-    assert len(set(lines)) == 1
+    assert len(used) == 8
+    assert len(set(used)) == 1
 
 
-def test_32_threads_call_at_once_connections_are_kept_without_a_word(
+def test_32_threads_call_at_once_every_connection_is_kept_and_nothing_logged(
     vendors: Vendors, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """contract: HTTP calls: the pool keeps a connection for each call, so none is thrown away and nothing is logged."""
+    """contract: HTTP calls: the pool has room for a connection per call."""
     caplog.set_level("DEBUG")
-    together, lines = threading.Barrier(32), list[socket.socket]()
+    together, used = threading.Barrier(32), list[socket.socket]()
 
     def behave(connection: socket.socket, seen: Seen) -> object:
         together.wait(20)
         return reply(GOOD)(connection, seen)
 
-    vendors.behaviour["tavily"] = counted(behave, lines)
+    vendors.behaviour["tavily"] = recorded(behave, used)
     client, outcomes = endpoint(vendors.port, connections=32), list[Any]()
     for _ in range(2):
         threads = [threading.Thread(target=lambda: outcomes.append(post(client, later()))) for _ in range(32)]
@@ -134,13 +134,13 @@ def test_32_threads_call_at_once_connections_are_kept_without_a_word(
         for thread in threads:
             thread.join(20)
     assert outcomes == [GOOD] * 64
-    assert len(set(lines)) == 32
+    assert len(set(used)) == 32
     assert caplog.records == []
 
 
 def test_vendor_closed_idle_connection_next_call_works(vendors: Vendors) -> None:
-    """contract: HTTP calls: a connection that the vendor closed between two calls is replaced by a new one."""
-    client, lines = endpoint(vendors.port), list[socket.socket]()
+    """contract: HTTP calls: a connection that the vendor closed between two calls is replaced."""
+    client, used = endpoint(vendors.port), list[socket.socket]()
     closed = threading.Event()
 
     def behave(connection: socket.socket, seen: Seen) -> bool:
@@ -149,31 +149,29 @@ def test_vendor_closed_idle_connection_next_call_works(vendors: Vendors) -> None
         closed.set()
         return False
 
-    vendors.behaviour["tavily"] = counted(behave, lines)
+    vendors.behaviour["tavily"] = recorded(behave, used)
     for _ in range(3):
         closed.clear()
         assert outcome_of(lambda: post(client, later())) == {}
         assert closed.wait(10)
-    assert len(set(lines)) == 3
+    assert len(set(used)) == 3
 
 
 @pytest.mark.parametrize(
     "whole",
     [
         b"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\n{}",
-        b"HTTP/1.0 200 OK\r\nKeep-Alive: timeout=5\r\nContent-Length: 2\r\n\r\n{}",
         OK + b"Transfer-Encoding: CHUNKED\r\nContent-Length: 9\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
         OK + b"Transfer-Encoding: chunked\r\n\r\n2;name=value\r\n{}\r\n0\r\nTrailer: x\r\n\r\n",
-        b"HTTP/1.1 103 Early\r\nConnection: close\r\n\r\n" + OK + b"Content-Length: 2\r\n\r\n{}",
     ],
 )
 def test_vendor_leaves_the_connection_open_it_is_kept(vendors: Vendors, whole: bytes) -> None:
-    """contract: HTTP calls: every framing that ends before the connection does leaves it to the next call."""
-    client, lines = endpoint(vendors.port), list[socket.socket]()
-    vendors.behaviour["tavily"] = counted(keep(whole), lines)
+    """contract: HTTP calls: every framing that ends before the connection does leaves it for the next call."""
+    client, used = endpoint(vendors.port), list[socket.socket]()
+    vendors.behaviour["tavily"] = recorded(keep(whole), used)
     assert outcome_of(lambda: [post(client, later()) for _ in range(2)]) == [{}, {}]
-    assert len(lines) == 2
-    assert len(set(lines)) == 1
+    assert len(used) == 2
+    assert len(set(used)) == 1
 
 
 @pytest.mark.parametrize(
@@ -186,55 +184,55 @@ def test_vendor_leaves_the_connection_open_it_is_kept(vendors: Vendors, whole: b
     ],
 )
 def test_vendor_ends_with_this_answer_connection_is_not_kept(vendors: Vendors, whole: bytes) -> None:
-    """contract: HTTP calls: an answer that closes, or was not read to its end, leaves no connection behind."""
-    client, lines = endpoint(vendors.port), list[socket.socket]()
-    vendors.behaviour["tavily"] = counted(keep(whole), lines)
+    """contract: HTTP calls: not after `Connection: close`, nor if the answer was not read to its end."""
+    client, used = endpoint(vendors.port), list[socket.socket]()
+    vendors.behaviour["tavily"] = recorded(keep(whole), used)
     for _ in range(2):
         with suppress(SourceError):
             assert post(client, later()) == {}
-    assert len(set(lines)) == 2
+    assert len(set(used)) == 2
 
 
-def test_vendor_ends_one_connection_next_call_uses_another_that_is_kept(vendors: Vendors) -> None:
-    """contract: HTTP calls: a closed connection does not lie on top of those that are open."""
-    client, lines, together = endpoint(vendors.port, connections=2), list[socket.socket](), threading.Barrier(2)
+def test_vendor_closes_one_connection_next_call_uses_another_idle_one(vendors: Vendors) -> None:
+    """contract: HTTP calls: a closed connection does not hide the open ones."""
+    client, used, together = endpoint(vendors.port, connections=2), list[socket.socket](), threading.Barrier(2)
 
     def behave(connection: socket.socket, seen: Seen) -> object:
         together.wait(20)
         return reply(GOOD)(connection, seen)
 
-    vendors.behaviour["tavily"] = counted(behave, lines)
+    vendors.behaviour["tavily"] = recorded(behave, used)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(lambda _: post(client, later()), "xx")) == [GOOD, GOOD]
-    vendors.behaviour["tavily"] = counted(keep(OK + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}"), lines)
+    vendors.behaviour["tavily"] = recorded(keep(OK + b"Content-Length: 2\r\nConnection: close\r\n\r\n{}"), used)
     assert post(client, later()) == {}
-    vendors.behaviour["tavily"] = counted(reply(GOOD), lines)
+    vendors.behaviour["tavily"] = recorded(reply(GOOD), used)
     assert post(client, later()) == GOOD
-    assert len(lines) == 4
-    assert len(set(lines)) == 2
+    assert len(used) == 4
+    assert len(set(used)) == 2
 
 
-def test_vendor_drops_kept_connection_on_request_it_is_not_sent_again(vendors: Vendors) -> None:
-    """contract: HTTP calls: a request that may have arrived is never repeated; it counts as sent."""
-    client, lines = endpoint(vendors.port), list[socket.socket]()
-    vendors.behaviour["tavily"] = counted(reply(GOOD), lines)
+def test_vendor_drops_idle_connection_on_request_it_is_not_sent_again(vendors: Vendors) -> None:
+    """contract: HTTP calls: a request that may have arrived is never repeated, and counts as sent."""
+    client, used = endpoint(vendors.port), list[socket.socket]()
+    vendors.behaviour["tavily"] = recorded(reply(GOOD), used)
     assert outcome_of(lambda: post(client, later())) == GOOD
-    vendors.behaviour["tavily"] = counted(send(), lines)
+    vendors.behaviour["tavily"] = recorded(send(), used)
     error = failure_of(lambda: post(client, later()))
     assert (error.reason, error.sent, error.counts) == ("unreachable", True, True)
-    assert len(lines) == 2
-    assert lines[0] is lines[1]
+    assert len(used) == 2
+    assert used[0] is used[1]
 
 
 def test_vendor_drops_new_connection_on_request_it_is_not_sent_again(vendors: Vendors) -> None:
-    """contract: HTTP calls: one POST a call, whatever comes of it."""
+    """contract: HTTP calls: one POST per call, whatever the outcome."""
     error = failure(vendors, send())
     assert (error.reason, error.sent) == ("unreachable", True)
     assert len(vendors.seen) == 1
 
 
-def test_answer_is_longer_than_it_says_rest_is_no_answer_to_the_next_call(vendors: Vendors) -> None:
-    """contract: HTTP calls: what is left of a broken answer never becomes the next call's answer."""
+def test_failed_answer_has_excess_bytes_they_are_no_answer_to_the_next_call(vendors: Vendors) -> None:
+    """contract: HTTP calls: the rest of a broken answer never becomes the next call's answer."""
     client = endpoint(vendors.port)
     for size in (1, 100_000):
         rest = OK + b"Content-Length: 7\r\n\r\n" + b'"wrong"' * size
@@ -250,17 +248,17 @@ def test_answer_is_longer_than_it_says_rest_is_no_answer_to_the_next_call(vendor
             assert outcome_of(lambda: post(client, later())) == GOOD
 
 
-def test_whole_answer_is_longer_than_it_says_rest_is_no_answer_to_the_next_call(vendors: Vendors) -> None:
-    """contract: HTTP calls: what came together with a good answer neither; such a connection is closed at once."""
-    client, lines = endpoint(vendors.port), list[socket.socket]()
+def test_good_answer_has_excess_bytes_they_are_no_answer_to_the_next_call(vendors: Vendors) -> None:
+    """contract: HTTP calls: nor does what arrives together with a good answer; that connection is closed."""
+    client, used = endpoint(vendors.port), list[socket.socket]()
     rest = OK + b"Content-Length: 7\r\n\r\n" + b'"wrong"'
-    vendors.behaviour["tavily"] = counted(keep(OK + b"Content-Length: 2\r\n\r\n{}" + rest), lines)
+    vendors.behaviour["tavily"] = recorded(keep(OK + b"Content-Length: 2\r\n\r\n{}" + rest), used)
     assert outcome_of(lambda: [post(client, later()) for _ in range(2)]) == [{}, {}]
-    assert len(set(lines)) == 2
+    assert len(set(used)) == 2
 
 
-def test_tls_answer_is_longer_than_it_says_rest_is_no_answer_to_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """contract: HTTP calls: what OpenSSL holds decrypted of a broken answer never becomes the next call's answer."""
+def test_tls_answer_has_excess_bytes_they_are_no_answer_to_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """contract: HTTP calls: nor does what OpenSSL holds, decrypted, after an answer."""
     monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
     rest = OK + b"Content-Length: 7\r\n\r\n" + b'"wrong"'
 
@@ -269,9 +267,9 @@ def test_tls_answer_is_longer_than_it_says_rest_is_no_answer_to_the_next_call(mo
         connection.sendall(b"{}" + rest)  # one record
         return True
 
-    lines: list[socket.socket] = []
+    used: list[socket.socket] = []
     with TLSVendors() as vendors:
-        vendors.behaviour["tavily"] = counted(behave, lines)
+        vendors.behaviour["tavily"] = recorded(behave, used)
         client = endpoint(vendors.port, scheme="https")
         assert outcome_of(lambda: [post(client, later()) for _ in range(2)]) == [{}, {}]
-    assert len(set(lines)) == 2
+    assert len(set(used)) == 2

@@ -1,4 +1,4 @@
-"""The vendors of the tests, under TLS."""
+"""The loopback vendors, over TLS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CERTIFICATE = Path(__file__).with_name("loopback.pem")
 
 
 class TLSVendors(Vendors):
-    """Serve the vendors under TLS."""
+    """Serve the vendors over TLS."""
 
     def _serve(self, connection: socket.socket) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sift.api.body import read_body
 from sift.api.guard import CALLER
+from sift.api.origin import is_foreign
 from sift.api.search import record
 from sift.api.services import Services
 from sift.api.v1 import bp
@@ -41,6 +42,8 @@ class CachedSearch:
 
     def _find(self, environ: WSGIEnvironment) -> bytes | None:
         services = self._services
+        if is_foreign(environ, checks_host=services.checks_host):
+            return None  # the guard refuses it
         try:
             # Before the body is read. The guard reuses the result.
             caller = environ[CALLER] = services.identify(environ.get("HTTP_AUTHORIZATION"))

@@ -22,7 +22,8 @@ def status() -> Response:
             "version": __version__,
             "since": parts.since,
             "sources": [
-                {"name": name} | ({"credits": capped[name]._asdict()} if name in capped else {})
+                {"name": name, **parts.source_status(name)}
+                | ({"credits": capped[name]._asdict()} if name in capped else {})
                 for name in parts.engine.names
             ],
             "cache": parts.cache_stats(),
