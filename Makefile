@@ -2,7 +2,7 @@
 
 PYTHON = python3
 VENV = .venv
-PORT = 8787
+PORT ?= 8787
 
 BIN = $(VENV)/bin
 SETUP = setup.cfg pyproject.toml sift/__init__.py
@@ -15,9 +15,9 @@ help:  ## list the targets
 
 # Loopback only. Unless the environment says otherwise authentication is off, and without a source the demo is on.
 # `exec`, so that Ctrl-C and signals reach gunicorn itself.
-run: $(VENV)/installed  ## serve on 127.0.0.1:8787
+run: $(VENV)/installed  ## serve on 127.0.0.1:8787; PORT=8788 chooses another port
 	@export SIFT_AUTH="$${SIFT_AUTH:-off}" SIFT_DEMO="$${SIFT_DEMO:-auto}"; \
-	exec $(BIN)/python -m gunicorn -c python:sift.run_conf -b 127.0.0.1:$(PORT) wsgi:app
+	exec $(BIN)/python -m sift.server -c python:sift.run_conf -b 127.0.0.1:$(PORT)
 
 test: $(VENV)/installed-test  ## run all tests
 	$(BIN)/python -m pytest

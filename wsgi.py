@@ -2,11 +2,14 @@
 
 import sys
 
-from sift.app import create_app
+from sift.app import build_services, create_app
 from sift.errors import ConfigError
+from sift.log import refuse_start
+from sift.server.start import start
 
 try:
-    app = create_app()
+    _start = start()
+    app = create_app(services=build_services(_start.config, _start.keys, _start.mark))
 except ConfigError as error:
-    print(f"sift: {error}", file=sys.stderr)
+    refuse_start(str(error))
     sys.exit(3)  # gunicorn ends when a worker exits with 3, and respawns it for ever after any other code

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from flask import Flask
 
@@ -13,7 +13,7 @@ from sift import demo, log
 from sift.api import errors, guard, health, v1, v2
 from sift.api.services import Credits, Services
 from sift.api.v1.cached import CachedSearch
-from sift.auth.caller import LOCAL, Caller
+from sift.auth.caller import LOCAL
 from sift.auth.identify import KeyFile
 from sift.auth.keystore import MISSING, KeyFileError
 from sift.auth.throttle import Throttle
@@ -28,6 +28,7 @@ from sift.sources import DECLARED, VENDORS, build_source
 from sift.sources.lazy import LazySource
 from sift.store.cache import MemoryCache
 from sift.store.ledger import SqliteLedger
+from sift.store.mark import Mark
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
 MAKE_A_KEY = "sift key new --name NAME --class CLASS"
@@ -54,14 +55,18 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     return app
 
 
-def build_services(config: Config) -> Services:
-    """Build every part from the settings. Raises ConfigError."""
+def build_services(config: Config, keys: KeyFile | None = None, mark: Mark | None = None) -> Services:
+    """Build every part from the settings. Raises ConfigError.
+
+    keys: those already read, by this process or the one it was forked from. mark: what these processes know together
+    about the ledger.
+    """
     make = _demo_source if config.demo else build_source
     # A vendor without a stand-in is no demo source: the demo must not query the real one.
     sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
     # Demo searches cost nothing, so nothing is counted.
     caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None and not config.demo}
-    ledger = SqliteLedger(config.state_dir / "ledger.sqlite3", caps)
+    ledger = SqliteLedger(config.state_dir / "ledger.sqlite3", caps, mark=mark)
     cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
     tally, health = CacheTally(), SourceHealth()
     observer = Observers(tally, health)
@@ -75,7 +80,7 @@ def build_services(config: Config) -> Services:
     )
     return Services(
         engine=Engine(calls, cache, observer=observer),
-        identify=_identify(config),
+        identify=(keys or open_keys(config.keys_file)).identify if config.auth else lambda _: LOCAL,
         refused=Throttle(config.threads).refused,
         log=log.JsonLog(config.log_level),
         cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
@@ -85,7 +90,6 @@ def build_services(config: Config) -> Services:
         checks_host=not config.auth,
         demo=config.demo,
         notices=(DEMO_NOTICE,) if config.demo else (),
-        share=ledger.share,
         close=ledger.close,
     )
 
@@ -101,17 +105,16 @@ def _demo_source(settings: SourceConfig, calls: int) -> Source:
     return LazySource(settings.name, settings.timeout, reranked=settings.rerank, make=make)
 
 
-def _identify(config: Config) -> Callable[[str | None], Caller]:
-    if not config.auth:
-        return lambda _: LOCAL
-    keys = KeyFile(config.keys_file)
+def open_keys(path: Path) -> KeyFile:
+    """Return the key file after reading it. Raises ConfigError unless it holds a usable key."""
+    keys = KeyFile(path)
     try:
         keys.check()
     except ConfigError as error:
         if isinstance(error, KeyFileError) and error.reason != MISSING:
             raise  # the command would refuse the file, too
         raise ConfigError(f"{error}; this command makes a key: {MAKE_A_KEY}") from None
-    return keys.identify
+    return keys
 
 
 def _credits(ledger: SqliteLedger, name: str, cap: int) -> Credits:

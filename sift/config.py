@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
+from sift.addresses import is_bindable, is_endpoint
 from sift.errors import ConfigError
 
 
@@ -32,12 +33,19 @@ SETTINGS = (
         "SIFT_DEMO", "off", "on = the bundled demo sources and no others; auto = on when no source is set; off = never"
     ),
     Setting("SIFT_THREADS", "64", "requests one worker answers at a time"),
+    Setting(
+        "SIFT_BIND",
+        "127.0.0.1:8787",
+        "where to listen: host:port, [IPv6]:port or unix:/path; several with commas",
+    ),
     Setting("SIFT_CPU_AFFINITY", "auto", "auto = each worker keeps to a CPU of its own; off = the kernel chooses"),
     Setting("SIFT_BREAKER_FAILURES", "5", "failures in a row after which a source is skipped; 0 = never skip"),
     Setting("SIFT_BREAKER_SECONDS", "30", "seconds it is then skipped"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
 """The settings of the service; those of the sources are declared by the vendors."""
+CLIENT_VARIABLES = frozenset({"SIFT_URL", "SIFT_TOKEN"})
+"""What the `sift` command reads; the environment of a service may hold them too."""
 LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
 
@@ -119,6 +127,7 @@ class Config:
     cache_ttl: float = 3600.0
     cache_entries: int = 2048
     threads: int = 64
+    bind: tuple[str, ...] = ("127.0.0.1:8787",)
     cpu_affinity: bool = True
     breaker_failures: int = 5
     breaker_seconds: float = 30.0
@@ -144,6 +153,7 @@ class Config:
             cache_ttl=read.number("SIFT_CACHE_TTL", 0, 86_400 * 365),
             cache_entries=read.integer("SIFT_CACHE_ENTRIES", 1, 10_000_000),
             threads=read.integer("SIFT_THREADS", 1, 4096),
+            bind=read.addresses("SIFT_BIND"),
             cpu_affinity=read.choice("SIFT_CPU_AFFINITY", ("auto", "off")) == "auto",
             breaker_failures=read.integer("SIFT_BREAKER_FAILURES", 0, 1_000_000),
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
@@ -158,6 +168,13 @@ class Config:
 def all_settings(declared: Iterable[VendorSettings]) -> tuple[Setting, ...]:
     """Return every setting: those of the vendors, then those of the service. The README's table has the same order."""
     return tuple(setting for each in declared for setting in each.settings()) + SETTINGS
+
+
+def unknown_variables(environ: Iterable[str], declared: Iterable[VendorSettings]) -> dict[str, str]:
+    """Return the `SIFT_` variables that are no settings, each with the setting that was probably meant, or ""."""
+    known = {setting.name for setting in all_settings(declared)} | CLIENT_VARIABLES
+    unknown = sorted(name for name in environ if name.upper().startswith("SIFT_") and name not in known)
+    return {name: next(iter(get_close_matches(name.upper(), known, 1, 0.8)), "") for name in unknown}
 
 
 def state_dir(environ: Mapping[str, str]) -> Path:
@@ -238,8 +255,8 @@ class _Reader:
 
     def url(self, name: str) -> str:
         value = self.text(name)
-        if value and not _is_endpoint(value):
-            raise ConfigError(f"{name} must be an absolute http or https URL without user name and fragment")
+        if value and not is_endpoint(value):
+            raise ConfigError(f"{name} must be an absolute http or https URL without user name, zone and fragment")
         return value
 
     def base_url(self, name: str) -> str:
@@ -248,20 +265,15 @@ class _Reader:
             raise ConfigError(f"{name} is a base URL and holds no query")
         return value
 
+    def addresses(self, name: str) -> tuple[str, ...]:
+        found = tuple(address.strip() for address in self.text(name).split(","))
+        if not all(map(is_bindable, found)):
+            raise ConfigError(f"{name} must be host:port, [IPv6]:port or unix:/path, or several of them with commas")
+        return found
+
     def secret(self, name: str) -> str:
         value = self._environ.get(name, "").strip()
         # The HTTP client would reject such a key with an error that shows it.
         if not (value.isascii() and value.isprintable()) or " " in value:
             raise ConfigError(f"{name} holds a blank, control or non-ASCII character")
         return value
-
-
-def _is_endpoint(url: str) -> bool:
-    if not (url.isascii() and url.isprintable()) or any(char in url for char in " \\#"):
-        return False
-    try:
-        parts = urlsplit(url)
-        port = parts.port
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0 and "@" not in parts.netloc

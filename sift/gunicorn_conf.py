@@ -4,70 +4,72 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
+import tempfile
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from random import shuffle
-from typing import Any
+from typing import Any, NoReturn
 
-from gunicorn.glogging import Logger  # type: ignore[import-untyped]
-from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
-
-from sift.affinity import choose_cpu
+from sift import __version__
 from sift.api.services import Services
 from sift.app import build_services
-from sift.config import Config
 from sift.errors import ConfigError
-from sift.sources import DECLARED
-from sift.store.mark import Mark
+from sift.log import JsonLog, refuse_start, render
+from sift.server.affinity import Pinned, choose_cpu
+from sift.server.listen import obstacle
+from sift.server.messages import QuietLogger, keep_stderr_taken, take_over_stderr
+from sift.server.start import Start, start
+from sift.server.worker import heed_early_stop
 
 
-def _config() -> Config:
-    """Return the settings, all checked in the master: a worker that merely exits would be respawned."""
+def _refuse(message: str) -> NoReturn:
+    refuse_start(message)
+    sys.exit(1)
+
+
+def _start() -> Start:
+    """Read and check everything in the master: a worker that merely exits would be respawned."""
+    is_open = keep_stderr_taken()
+    take_over_stderr(JsonLog())
     try:
-        config = Config.from_env(os.environ, DECLARED)
-        build_services(config)
+        found = start()
+        build_services(found.config, found.keys, found.mark)
     except ConfigError as error:
-        sys.exit(f"sift: {error}")
-    return config
+        _refuse(str(error))
+    if not (is_open and JsonLog(found.config.log_level).write("info", "starting", {"version": __version__})):
+        with suppress(OSError, AttributeError):  # stdout may be closed, too
+            sys.stdout.write(render("error", "no_log", {"message": "stderr cannot be written"}).decode())
+            sys.stdout.flush()
+    return found
 
 
-class QuietLogger(Logger):  # type: ignore[misc]
-    """gunicorn's logger without anything a client sent: the stock one prints request lines and tracebacks."""
+def _heartbeat_directory(state_dir: Path) -> str:
+    """Return a directory for the workers' heartbeat files, which have no name and no content.
 
-    def exception(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Log the type of the error only."""
-        kind = sys.exc_info()[0]
-        self.error_log.error("error in a worker: %s", kind.__name__ if kind else "unknown")
-
-    def warning(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Log a warning, but without the text of a rejected request, which gunicorn formats into the message."""
-        text = str(msg)
-        if text.startswith("Invalid request from"):
-            self.error_log.warning("a request was refused as broken HTTP")
-        else:
-            super().warning(msg, *args, **kwargs)
-
-    def debug(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Drop the message: debug lines contain request lines and headers."""
+    One in memory causes no disk writes; where it cannot be used, the state directory is Sift's to write to.
+    """
+    for directory in (Path("/dev/shm"), state_dir):
+        with suppress(OSError):
+            if directory == state_dir:
+                directory.mkdir(0o700, parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=directory).close()
+            return str(directory)
+    _refuse(f"neither /dev/shm nor the state directory can be written: {state_dir}")
 
 
-settings = _config()
-# Made in the master, which keeps it over reloads; its workers share it.
-_ledger_mark = Mark()
+_started = _start()
+settings = _started.config
 
-bind = "127.0.0.1:8787"
-worker_class = "gthread"
+bind = list(settings.bind)
+worker_class = "sift.server.worker.Worker"
 threads = settings.threads
-worker_connections = max(1000, 4 * settings.threads)
+worker_connections = _started.connections
 # Above the worst case of a request, 4 queries × 10 s, so that a stop or a reload answers what is running.
 timeout = 60
 graceful_timeout = 60
 keepalive = 75  # longer than proxies keep an idle connection, so that none sends into one that is closing
 accesslog = None
-access_log_format = "%(m)s %(s)s %(M)sms"
 errorlog = "-"
 loglevel = settings.log_level
 logger_class = QuietLogger
@@ -76,12 +78,25 @@ forwarder_headers = ""
 secure_scheme_headers: dict[str, str] = {}
 proc_name = "sift"
 control_socket_disable = True
-# The heartbeat file of a worker is unlinked and empty; in memory it causes no disk writes either.
-worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None
+worker_tmp_dir = _heartbeat_directory(settings.state_dir)
+
+
+def on_starting(server: Any) -> None:
+    """Refuse what gunicorn would take silently, or only after five seconds of errors."""
+    if server.num_workers < 1:
+        _refuse("WEB_CONCURRENCY must be a whole number of workers, at least 1")
+    inherited = server.cfg.reuse_port or {"LISTEN_FDS", "GUNICORN_FD"} & os.environ.keys()
+    for address in () if inherited else server.cfg.address:
+        if isinstance(address, tuple) and (why := obstacle(address)):
+            host, port = address
+            other = "SIFT_BIND sets another address; for `make run`, PORT sets another port"
+            _refuse(f"cannot listen on {host}:{port}: {why} ({other})")
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Choose a CPU for a worker. The master does so, because it knows the CPUs of the others."""
+    """Choose a CPU for a worker, and read its keys. The master does so, because it knows the CPUs of the others."""
+    if _started.keys is not None:
+        _started.keys.follow()
     worker.cpu = None
     if settings.cpu_affinity and hasattr(os, "sched_getaffinity"):
         cpus = list(os.sched_getaffinity(0))
@@ -91,30 +106,20 @@ def pre_fork(server: Any, worker: Any) -> None:
 
 
 def post_fork(server: Any, worker: Any) -> None:
-    """Pin a worker to its CPU.
+    """Heed a stop that comes early, and pin a worker to its CPU while that is not crowded.
 
     The interpreter runs one of its threads at a time. When the kernel spreads them over CPUs, every hand-over wakes
     another CPU, which costs more than the hand-over itself (docs/performance.md).
     """
+    heed_early_stop(server)
     if worker.cpu is not None:
-        with suppress(OSError):  # the CPU is offline, or a sandbox forbids it
-            os.sched_setaffinity(0, {worker.cpu})
+        worker.pinned = Pinned(worker.cpu, os.sched_getaffinity(0))
 
 
 def post_worker_init(worker: Any) -> None:
-    """Make Ctrl-C and SIGQUIT always end a worker at once, and collect garbage less often.
-
-    gunicorn's handler takes a lock of the thread pool. If the main thread already holds it, because it is submitting a
-    request or handling another signal, it deadlocks until the master kills it after `timeout`. A terminal sends SIGINT
-    to master and workers alike, and the master then sends SIGQUIT: a worker needs only one of them.
-    """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGQUIT, partial(Worker.handle_quit, worker))
-    # Objects made at start-up live for ever, and a search makes thousands of short-lived ones.
+    """Collect garbage less often: start-up leaves objects that stay, and a search makes many that do not."""
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
-    if services := _services(worker):
-        services.share(_ledger_mark)
 
 
 def worker_exit(server: Any, worker: Any) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 from sift.auth.caller import Caller
+from sift.output import Lines, lines_to
 from sift.search.model import SearchRequest
 
 _LEVELS = {
@@ -31,10 +31,26 @@ _NOISY = {
 }
 
 
-def write_stderr(line: bytes) -> None:
-    """Write a line in one call, so that lines of threads and workers never interleave."""
-    with suppress(OSError):
-        os.write(2, line)
+def render(level: str, event: str, fields: Mapping[str, Any]) -> bytes:
+    """Return a line of the log."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return json.dumps({"ts": now, "level": level, "event": event, **fields}).encode() + b"\n"
+
+
+@cache
+def _stderr() -> Lines:
+    """Return the lines on stderr. All logs of a process share them, and so the count of those that were dropped."""
+    return lines_to(2, lambda count: render("warning", "lines_dropped", {"n": count}))
+
+
+def write_stderr(line: bytes) -> bool:
+    """Write a line on stderr, or drop and count it when nobody reads there; return whether it was written."""
+    return _stderr()(line)
+
+
+def refuse_start(message: str) -> None:
+    """Write the one line of a start that is refused: what is wrong, in words for the operator."""
+    write_stderr(render("critical", "start_refused", {"message": message}))
 
 
 class JsonLog(logging.Handler):
@@ -44,15 +60,17 @@ class JsonLog(logging.Handler):
         super().__init__(_LEVELS[level])
         self._write = write
 
+    def createLock(self) -> None:  # noqa: N802 - logging's name
+        """Go without a lock: a line is written in one call, and nobody must wait for another's."""
+        self.lock = None
+
     def emit(self, record: logging.LogRecord) -> None:
         """Write a logging record: its constant message is the event, its `fields` are the fields."""
         self.write(record.levelname.lower(), record.getMessage(), getattr(record, "fields", {}))
 
-    def write(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
-        """Write one line unless its level is below the threshold."""
-        if _LEVELS[level] >= self.level:
-            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            self._write(json.dumps({"ts": now, "level": level, "event": event, **fields}).encode() + b"\n")
+    def write(self, level: str, event: str, fields: Mapping[str, Any]) -> bool:
+        """Write one line unless its level is below the threshold; return False when it could not be written."""
+        return _LEVELS[level] < self.level or self._write(render(level, event, fields)) is not False
 
     def record_search(
         self, caller: Caller, request: SearchRequest, *, sources: tuple[str, ...], n: int, cache: str, rerank_ms: int

@@ -12,7 +12,16 @@ from typing import Any
 import pytest
 
 import sift.config
-from sift.config import LOG_LEVELS, Config, VendorSettings, all_settings, keys_file, state_dir
+from sift.config import (
+    CLIENT_VARIABLES,
+    LOG_LEVELS,
+    Config,
+    VendorSettings,
+    all_settings,
+    keys_file,
+    state_dir,
+    unknown_variables,
+)
 from sift.config import SETTINGS as SERVICE
 from sift.errors import ConfigError
 from sift.sources import VENDORS
@@ -50,6 +59,7 @@ def value(config: Config, name: str) -> Any:
         "SIFT_AUTH": config.auth,
         "SIFT_DEMO": config.demo,
         "SIFT_THREADS": config.threads,
+        "SIFT_BIND": config.bind,
         "SIFT_CPU_AFFINITY": config.cpu_affinity,
         "SIFT_BREAKER_FAILURES": config.breaker_failures,
         "SIFT_BREAKER_SECONDS": config.breaker_seconds,
@@ -75,6 +85,7 @@ DEFAULTS = {
     "SIFT_AUTH": True,
     "SIFT_DEMO": False,
     "SIFT_THREADS": 64,
+    "SIFT_BIND": ("127.0.0.1:8787",),
     "SIFT_CPU_AFFINITY": True,
     "SIFT_BREAKER_FAILURES": 5,
     "SIFT_BREAKER_SECONDS": 30.0,
@@ -109,6 +120,8 @@ GOOD: list[tuple[str, str, Any]] = [
     ("SIFT_DEMO", "auto", False),  # a source is set
     ("SIFT_THREADS", "1", 1),
     ("SIFT_THREADS", "256", 256),
+    ("SIFT_BIND", "[::1]:80", ("[::1]:80",)),
+    ("SIFT_BIND", "localhost:0, unix:/run/sift.sock", ("localhost:0", "unix:/run/sift.sock")),
     ("SIFT_CPU_AFFINITY", "off", False),
     ("SIFT_BREAKER_FAILURES", "0", 0),
     ("SIFT_BREAKER_SECONDS", "0.5", 0.5),
@@ -141,6 +154,15 @@ BAD: list[tuple[str, str]] = [
             "http://m\u00fcnchen.example",
             "http://[::1",
             "http://h/\x7f",
+            "http://a%b",
+            "http://a..b",
+            "http://a,b",
+            f"http://{'a' * 64}.example",
+            f"http://{'a.' * 128}example",
+            "http://[fe80::1%25eth0]:8080",
+            "http://[fe80::1%eth0]",
+            "http://[::1]x:80",
+            "http://[v1.a]",
         )
     ],
     *[("SIFT_TAVILY_API_KEY", f"ab{inside}cd") for inside in UNFIT],
@@ -154,6 +176,8 @@ BAD: list[tuple[str, str]] = [
     *[("SIFT_TAVILY_RERANK", text) for text in ("yes", "1")],
     *[("SIFT_AUTH", text) for text in ("on", "key")],
     *[("SIFT_DEMO", text) for text in ("yes", "1")],
+    *[("SIFT_BIND", text) for text in ("8787", ":8787", "h:", "h:65536", "h:-1", "a:1:2", "::1:80", "[::1]", "h:1,")],
+    ("SIFT_BIND", "h:1,unix:"),
     *[("SIFT_CPU_AFFINITY", text) for text in ("on", "0-1")],
     *[("SIFT_LOG_LEVEL", text) for text in ("verbose", "20")],
 ]
@@ -197,6 +221,23 @@ def test_value_is_blank_it_is_unset(blank: str) -> None:
         Config.from_env(
             {"SIFT_SEARXNG_URL": blank, "SIFT_BRAVE_API_KEY": blank, "SIFT_TAVILY_API_KEY": blank}, DECLARED
         )
+
+
+# Names
+
+
+def test_variable_is_unknown_the_likely_one_is_named() -> None:
+    """contract: Settings: a typing error in a name is no silent default."""
+    environ = {
+        *("SIFT_TAVILY_DAILYCAP", "SIFT_TAVILY_DAILY_CAP", "sift_threads", "SIFT_SEARX_URL", "SIFT_XYZZY"),
+        *("SIFT_URL", "SIFT_TOKEN", "_SIFT_COMPLETE", "SIFTED", "PATH"),
+    }
+    assert unknown_variables(environ, DECLARED) == {
+        "SIFT_TAVILY_DAILYCAP": "SIFT_TAVILY_DAILY_CAP",
+        "sift_threads": "SIFT_THREADS",
+        "SIFT_SEARX_URL": "SIFT_SEARXNG_URL",
+        "SIFT_XYZZY": "",
+    }
 
 
 # Sources
@@ -359,7 +400,7 @@ def test_settings_each_is_read_and_each_name_in_the_code_is_one() -> None:
     assert len(set(names)) == len(names)
     assert set(names) == set(DEFAULTS)
     source = Path(sift.config.__file__).read_text()
-    assert set(re.findall(r"SIFT_[A-Z_]+[A-Z]", source)) == {setting.name for setting in SERVICE}
+    assert set(re.findall(r"SIFT_[A-Z_]+[A-Z]", source)) == {setting.name for setting in SERVICE} | CLIENT_VARIABLES
     assert {name for name, _, _ in GOOD} == {*names}
     assert {name for name, _ in BAD} == {*names} - {"SIFT_STATE_DIR", "SIFT_KEYS_FILE"}
     for name, text, meant in GOOD:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from flask import current_app
 
@@ -36,7 +36,7 @@ class Services:
     since: when the service started, in ISO 8601 with `Z`.
     checks_host: whether the Host must be local, because no key is asked for.
     demo: whether the bundled demo sources answer. notices: warnings added to every answer.
-    share: takes the mark by which the processes of a service know their ledger. close: books what is not yet booked.
+    close: books what is not yet booked.
     """
 
     engine: Engine
@@ -50,7 +50,6 @@ class Services:
     checks_host: bool = False
     demo: bool = False
     notices: tuple[str, ...] = ()
-    share: Callable[[Any], None] = lambda mark: None
     close: Callable[[], None] = lambda: None
 
 

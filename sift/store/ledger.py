@@ -80,10 +80,6 @@ class SqliteLedger:
         self._known: dict[str, tuple[str, int]] = {}  # per source: day, credits last read or taken here
         self._has_told = False
 
-    def share(self, mark: Mark) -> None:
-        """Know the ledger by a mark that other processes use too; to be called before its first use."""
-        self._mark = mark
-
     def left(self, name: str) -> int | None:
         """Return the credits left today, as far as this process knows; None without a cap. Raises LedgerError.
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,9 @@ def two_cpus() -> Iterator[None]:
     os.sched_setaffinity(0, MINE)
 
 
+SETTLED = ("-k", "tests.real.patient.Settled")
+
+
 def cpus(service: Service) -> list[set[int]]:
     """Return the CPUs that each worker may use."""
     return [os.sched_getaffinity(pid) for pid in workers(service)]
@@ -38,7 +44,7 @@ def have_cpus_of_their_own(service: Service, count: int) -> bool:
 
 
 def test_two_workers_each_stay_on_a_cpu_of_their_own(vendors: Vendors, tmp_path: Path) -> None:
-    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}) as service:
+    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}, SETTLED) as service:
         wait_for(lambda: have_cpus_of_their_own(service, 2))
         assert service.process is not None
         assert os.sched_getaffinity(service.process.pid) == ALL  # the master, which assigns them, is not pinned
@@ -48,7 +54,7 @@ def test_two_workers_each_stay_on_a_cpu_of_their_own(vendors: Vendors, tmp_path:
 @pytest.mark.parametrize("turn", [0, 1], ids=["first", "second"])
 def test_worker_in_the_place_of_a_lost_one_takes_its_cpu(turn: int, vendors: Vendors, tmp_path: Path) -> None:
     """Two workers on one CPU would halve the capacity of the service until it is restarted."""
-    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}) as service:
+    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}, SETTLED) as service:
         wait_for(lambda: have_cpus_of_their_own(service, 2))
         before = sorted(workers(service))
         lost = before[turn]
@@ -60,7 +66,7 @@ def test_worker_in_the_place_of_a_lost_one_takes_its_cpu(turn: int, vendors: Ven
 
 
 def test_reload_leaves_each_worker_a_cpu_of_its_own(vendors: Vendors, tmp_path: Path) -> None:
-    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}) as service:
+    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}, SETTLED) as service:
         wait_for(lambda: have_cpus_of_their_own(service, 2))
         before = set(workers(service))
         assert service.process is not None
@@ -78,3 +84,19 @@ def test_workers_are_left_to_the_kernel(settings: dict[str, str], vendors: Vendo
     with Service(tmp_path, vendors.environ | settings) as service:
         service.search("anything")
         assert all(each == ALL for each in cpus(service))
+
+
+def test_others_crowd_its_cpu_the_worker_leaves_it(vendors: Vendors, tmp_path: Path) -> None:
+    """docs/decisions.md 21: all of its threads, so that a search waits behind nobody's work."""
+    with Service(tmp_path, vendors.environ) as service, ExitStack() as stack:
+        (pid,) = workers(service)
+        service.search("anything")  # starts threads
+        its_cpu = min(os.sched_getaffinity(pid))
+        for _ in range(4):
+            busy = stack.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            stack.callback(busy.kill)
+            os.sched_setaffinity(busy.pid, {its_cpu})
+        threads = [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]
+        assert len(threads) > 3
+        wait_for(lambda: all(os.sched_getaffinity(thread) == ALL for thread in threads))
+        assert service.search("anything else")["sources_failed"] == []

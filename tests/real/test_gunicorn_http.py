@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
-import re
 import socket
 from pathlib import Path
 
@@ -129,21 +128,6 @@ def test_class_comes_from_the_key(running: Running) -> None:
 SECRETS = ("secretquery", "secretpath", "secretagent", "secretreferer", "secretbody", "secret.example")
 
 
-def test_access_log_when_switched_on_method_status_and_time(vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Operations: the access log holds method, status and time, and nothing else of a request."""
-    headers = {"User-Agent": "secretagent", "Referer": "http://secretreferer/"}
-    with Service(tmp_path, vendors.environ, ["--access-logfile", "-"]) as service:
-        service.post("/v1/search", {"query": "secretbody", "include_domains": ["secret.example"]}, headers)
-        service.get("/v1/search?q=secretquery", headers)
-        service.get("/secretpath", headers)
-    log = service.log().decode()
-    lines = [line for line in log.splitlines() if not line.startswith(("{", "["))]
-    # Sorted: the thread that served a request writes its line after the answer.
-    assert sorted(line.rpartition(" ")[0] for line in lines) == ["GET 200", "GET 404", "GET 405", "POST 200"]
-    assert all(re.fullmatch(r"[A-Z]+ \d{3} \d+ms", line) for line in lines)
-    assert not [secret for secret in SECRETS if secret in log]
-
-
 BROKEN = [
     b"GET /secretpath HTTP/9.9\r\n\r\n",
     b"secretpath\r\n\r\n",
@@ -169,5 +153,4 @@ def test_access_log_off_by_default_and_broken_http_leaves_no_words(vendors: Vend
     lines = service.log().decode().splitlines()
     assert not [secret for secret in SECRETS for line in lines if secret in line]
     assert not [line for line in lines if "Traceback" in line or "HTTP/" in line]
-    assert not [line for line in lines if not line.startswith(("{", "["))]
-    assert all(json.loads(line) for line in lines if line.startswith("{"))
+    assert "access" not in {json.loads(line)["event"] for line in lines}

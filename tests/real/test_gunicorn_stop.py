@@ -7,14 +7,15 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from tests.faults.watch import workers
 from tests.real.held import Hold
-from tests.real.programs import listens
+from tests.real.programs import bearer, listens, new_key
 from tests.service import ROOT, Service
 from tests.vendors import NAMES, Vendors
 from tests.waiting import wait_for
@@ -37,10 +38,10 @@ def assert_clean(service: Service) -> None:
     assert b"Traceback" not in log
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_sigterm_while_a_search_runs_it_is_answered(workers: str, hold: Hold, vendors: Vendors, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", ["1", "2"])
+def test_sigterm_while_a_search_runs_it_is_answered(count: str, hold: Hold, vendors: Vendors, tmp_path: Path) -> None:
     """contract: Operations: the service answers the requests it has accepted, and exits with 0."""
-    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": workers}) as service, ThreadPoolExecutor(1) as pool:
+    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": count}) as service, ThreadPoolExecutor(1) as pool:
         answer = pool.submit(service.search, "slow")
         hold.wait()
         assert service.process is not None
@@ -100,12 +101,11 @@ QUIT = """
 import signal, sys
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from gunicorn.workers.gthread import ThreadWorker
-from sift.gunicorn_conf import post_worker_init
-worker = ThreadWorker.__new__(ThreadWorker)
+from sift.server.worker import Worker
+worker = Worker.__new__(Worker)
 worker.cfg = SimpleNamespace(worker_int=lambda worker: None)
 worker.tpool = ThreadPoolExecutor(1)
-post_worker_init(worker)
+signal.signal(signal.SIGQUIT, worker.handle_quit)
 with worker.tpool._shutdown_lock:  # as the main thread does while it submits a request
     signal.raise_signal(signal.SIGQUIT)
 sys.exit("went on")
@@ -119,3 +119,47 @@ def test_quick_stop_while_a_request_is_handed_out_ends_at_once(tmp_path: Path) -
         [sys.executable, "-c", QUIT], cwd=ROOT, env=environ, capture_output=True, timeout=30, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def widen(keys: Path) -> None:
+    keys.chmod(0o644)
+
+
+def cut(keys: Path) -> None:
+    keys.write_bytes(keys.read_bytes()[:40])
+
+
+def remove(keys: Path) -> None:
+    keys.unlink()
+
+
+def disable(keys: Path) -> None:
+    keys.write_text(keys.read_text().replace('"created"', '"disabled": true,\n    "created"'))
+
+
+@pytest.mark.parametrize("event", ["reload", "loss"])
+@pytest.mark.parametrize("spoil", [widen, cut, remove, disable])
+def test_key_file_is_spoilt_new_workers_start_all_the_same(
+    spoil: Callable[[Path], None], event: str, vendors: Vendors, tmp_path: Path
+) -> None:
+    """contract: Callers: only the first start is refused over a key file; later workers take the keys last read."""
+    caller = bearer(new_key(tmp_path / "state", "someone", "fleet"))
+    environ = vendors.environ | {"SIFT_AUTH": "keys", "WEB_CONCURRENCY": "3"}
+    with Service(tmp_path, environ) as service:
+        wait_for(lambda: len(workers(service)) == 3)
+        before = set(workers(service))
+        spoil(tmp_path / "state" / "keys.json")
+        assert service.process is not None
+        if event == "reload":
+            service.process.send_signal(signal.SIGHUP)
+            wait_for(lambda: len(set(workers(service)) - before) == 3)
+        else:
+            os.kill(min(before), signal.SIGKILL)
+            wait_for(lambda: len(set(workers(service)) - before) == 1)
+        wait_for(lambda: len(workers(service)) == 3 and not (event == "reload" and before & set(workers(service))))
+        wait_for(lambda: service.log().count(b"Booting worker") == (6 if event == "reload" else 4))
+        statuses = [service.post("/v1/search", {"query": "anything"}, caller).status for _ in range(12)]
+        assert statuses == [401 if spoil is disable else 200] * 12
+        assert service.stop() == 0
+    assert b"start_refused" not in service.log()
+    assert b"failed to boot" not in service.log()

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -35,8 +36,8 @@ class MakeRun(Program):
 
     def __init__(self, path: Path, environ: dict[str, str]) -> None:
         self.port = free_port()
-        command = ["setsid", *make("run", f"PORT={self.port}")]
-        environ = {"HOME": str(path), **environ}
+        command = ["setsid", *make("run")]
+        environ = {"HOME": str(path), "PORT": str(self.port), **environ}
         super().__init__(command, environ, path / "make.log", lambda: listens(self.port))
 
     def lines(self) -> list[str]:
@@ -60,9 +61,9 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeRun]:
         yield running
 
 
-def test_run_says_in_two_lines_what_it_serves_and_what_to_try(demo: MakeRun) -> None:
-    """README: address, authentication and demo sources are named, and the command works as printed."""
-    first, second = demo.lines()
+def test_run_says_what_it_serves_and_what_to_try(demo: MakeRun) -> None:
+    """README: address, authentication and demo sources are named, and the commands work as printed."""
+    first, second, third = demo.lines()
     assert f"http://127.0.0.1:{demo.port}" in first
     assert "authentication off" in first
     assert "demo sources" in first
@@ -71,6 +72,11 @@ def test_run_says_in_two_lines_what_it_serves_and_what_to_try(demo: MakeRun) -> 
         ["bash", "-c", second.removeprefix("Try: ")], capture_output=True, check=True, timeout=30, text=True
     )
     assert json.loads(tried.stdout)["results"]
+    assert third.startswith(f"Or: SIFT_URL=http://127.0.0.1:{demo.port} ")
+    tried = subprocess.run(
+        ["bash", "-c", third.removeprefix("Or: ")], capture_output=True, check=True, timeout=30, text=True, cwd=ROOT
+    )
+    assert "https://docs.python.org" in tried.stdout
 
 
 def test_run_without_sources_answers_from_the_demo(demo: MakeRun) -> None:
@@ -94,7 +100,7 @@ def test_run_with_sources_and_keys_uses_those(tmp_path: Path, vendors: Vendors) 
     """README: with a source set there is no demo, with SIFT_AUTH set a key is needed. Ctrl-C ends it cleanly."""
     token = new_key(tmp_path / ".local" / "state" / "sift", "me", "fleet")
     with MakeRun(tmp_path, vendors.environ | {"SIFT_AUTH": "keys"}) as running:
-        first, second = running.lines()
+        first, second, _ = running.lines()
         assert f"sources: {' '.join(NAMES)}." in first
         assert "authentication by key" in first
         assert running.search("anything")[0] == 401
@@ -129,8 +135,22 @@ def test_run_refused_says_why(environ: dict[str, str], words: str, tmp_path: Pat
     )
     assert done.returncode == 2  # make's code for a failed recipe
     assert "Starting Sift" not in done.stdout  # nothing is announced before all settings are checked
-    (said,) = [line for line in done.stderr.splitlines() if line.startswith("sift: ")]
-    assert words in said
+    (said,) = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    assert said["event"] == "start_refused"
+    assert words in said["message"]
+
+
+def test_run_port_is_taken_one_line_says_so(tmp_path: Path) -> None:
+    """README: the line names the port and what chooses another; nothing is tried five times."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        whole = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PORT": str(port)}
+        done = subprocess.run(make("run"), env=whole, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    (said,) = [json.loads(line) for line in done.stderr.splitlines() if "start_refused" in line]
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in said["message"]
+    assert "PORT" in said["message"]
+    assert done.stdout == ""
 
 
 def plain_make(*arguments: str) -> str:
