@@ -377,6 +377,13 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
         lambda v: reply(
             good(v, [hit("https://t.example/", "T" * 1_000_000), hit("https://u.example/", "<&" * 300_000)])
         ),
+        heavy=True,
+    )
+    add(
+        "texts of a megabyte",
+        lambda v: reply(
+            good(v, [hit("https://t.example/", "T", "T" * 1_000_000), hit("https://u.example/", "U", "<p>" * 300_000)])
+        ),
         cacheable=False,
         heavy=True,
         at=NAMES,
