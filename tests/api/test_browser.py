@@ -82,7 +82,7 @@ def test_form_of_another_page_spends_no_search(
     """contract: Origins: what a form posts as text/plain is valid JSON, and is refused all the same."""
     with Pages(FORM.format(url=service.url), headers) as pages:
         document = browse(f"http://{host}:{pages.port}/")
-    assert b"POST 403 " in service.log()
+    assert b'"method": "POST", "status": 403' in service.log()
     assert '"hint": "origin"' in document
     assert vendors.seen == []
 
@@ -92,7 +92,7 @@ def test_rebound_name_reads_nothing(service: Service, browse: Callable[..., str]
     document = browse(
         f"http://evil.example:{service.port}/v1/status", "--host-resolver-rules=MAP evil.example 127.0.0.1"
     )
-    assert b"GET 403 " in service.log()
+    assert b'"method": "GET", "status": 403' in service.log()
     assert '"hint": "origin"' in document
     assert "sources" not in document
 

@@ -182,7 +182,7 @@ def test_canary_is_found_nowhere(vendors: Vendors, tmp_path: Path, level: str) -
     for token in tokens.values():
         assert token[5:13].encode() not in written  # not even the public id of a key
     assert (b'"caller": "restricted-bot"' in written) is (level != "critical")
-    assert b"POST 200 " in written  # the access log was on
+    assert b'"method": "POST", "status": 200' in written  # the access log was on
     assert b"Traceback" not in written
 
 

@@ -24,7 +24,7 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
     },
     "sift/app.py": {
-        "_identify": [
+        "open_keys": [
             "f'{error}; this command makes a key: {MAKE_A_KEY}'",
         ],
     },
@@ -131,17 +131,13 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
     },
     "sift/gunicorn_conf.py": {
-        "_config": [
-            "f'sift: {error}'",
-            "sys.exit(f'sift: {error}')",
+        "_refuse": [
+            "sys.exit(1)",
         ],
-        "exception": [
-            "self.error_log.error('error in a worker: %s', kind.__name__ if kind else 'unknown')",
-            "sys.exc_info()",
-        ],
-        "warning": [
-            "self.error_log.warning('a request was refused as broken HTTP')",
-            "super().warning(msg, *args, **kwargs)",
+        "_start": [
+            "JsonLog(found.config.log_level).write('info', 'starting', {'version': __version__})",
+            "str(error)",
+            "sys.stdout.write(render('error', 'no_log', {'message': 'stderr cannot be written'}).decode())",
         ],
     },
     "sift/log.py": {
@@ -152,15 +148,21 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "self.write('info', 'search', fields)",
         ],
         "write": [
-            "self._write(json.dumps({'ts': now, 'level': level, 'event': event, **fields}).encode() + b'\\n')",
+            "self._write(render(level, event, fields))",
         ],
-        "write_stderr": [
-            "os.write(2, line)",
+    },
+    "sift/output.py": {
+        "_put": [
+            "self._write(line)",
+            "self._write(line[done:])",
+        ],
+        "write_when_ready": [
+            "os.write(descriptor, data)",
         ],
     },
     "sift/run_conf.py": {
         "on_starting": [
-            "print(welcome(settings, host, port), flush=True)",
+            "print(welcome(settings, host, port, Path(sys.executable).with_name('sift')), flush=True)",
         ],
     },
     "sift/search/calls.py": {
@@ -180,10 +182,56 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "_log.error('ledger_lost')",
         ],
     },
+    "sift/server/__main__.py": {
+        "main": [
+            "str(error)",
+            "sys.exit(1)",
+        ],
+    },
+    "sift/server/linger.py": {
+        "_wake_up": [
+            "os.write(self._wake, b'\\x00')",
+        ],
+    },
+    "sift/server/messages.py": {
+        "access": [
+            "self.access_log.info('access', extra={'fields': fields})",
+        ],
+        "emit": [
+            "self._log.write(*_line(record))",
+        ],
+        "exception": [
+            "self.error_log.error('error in a worker: %s', kind.__name__ if kind else 'unknown')",
+            "sys.exc_info()",
+        ],
+        "report": [
+            "log.write('error', 'internal_error', {'type': kind.__name__ if kind else '', 'at': place})",
+        ],
+        "warning": [
+            "self.error_log.warning('a request was rejected as broken HTTP')",
+            "super().warning(msg, *args, **kwargs)",
+        ],
+        "write": [
+            "self._log.write('error', 'stderr', {'message': line.strip()})",
+        ],
+    },
+    "sift/server/start.py": {
+        "start": [
+            "output.write('warning', 'few_open_files', {'limit': limit, 'threads': capacity.threads})",
+            "output.write('warning', 'unknown_setting', {'name': name, **({'did_you_mean': meant} if meant else {})})",
+        ],
+    },
+    "sift/server/worker.py": {
+        "finish_request": [
+            "fs.exception()",
+        ],
+        "heed_early_stop": [
+            "sys.exit(0)",
+        ],
+    },
     "wsgi.py": {
         "": [
-            "f'sift: {error}'",
-            "print(f'sift: {error}', file=sys.stderr)",
+            "str(error)",
             "sys.exit(3)",
         ],
     },

@@ -13,7 +13,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -175,6 +175,12 @@ def test_too_few_files_the_start_is_refused_by_name(vendors: Vendors, tmp_path: 
     assert "limit of open files is 30" in record["message"]
 
 
+def open_files(pid: int) -> Iterator[Path]:
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            yield entry.readlink()
+
+
 IN_A_SANDBOX = shutil.which("unshare") and subprocess.run(["unshare", "-m", "true"], check=False).returncode == 0
 
 
@@ -189,7 +195,7 @@ def test_shared_memory_cannot_be_written_the_state_directory_takes_its_place(
     service.command = ["unshare", "-m", "bash", "-c", shell, "bash", *service.command]
     with service:
         assert service.search("words")["warnings"] == []
-        files = [entry.readlink() for entry in Path(f"/proc/{worker(service)}/fd").iterdir()]
+        files = list(open_files(worker(service)))
     assert any(file.parent == service.state_dir and file.name.startswith("wgunicorn") for file in files)
 
 

@@ -113,10 +113,11 @@ def test_nobody_reads_the_log_searches_go_on_and_the_loss_is_counted(vendors: Ve
     finally:
         os.close(read_end)
         os.close(write_end)
-    dropped, search = objects(second)[:2]
-    assert (dropped["event"], search["event"]) == ("lines_dropped", "search")
-    written = [line for line in objects(first) if line["event"] == "search"]
-    assert len(written) + dropped["n"] == 100
+    assert [line["event"] for line in objects(second)[:2]] == ["lines_dropped", "search"]
+    lines = objects(first + second)
+    dropped = [line["n"] for line in lines if line["event"] == "lines_dropped"]
+    assert sum(dropped) > 50
+    assert [line["event"] for line in lines].count("search") + sum(dropped) == 101
 
 
 @pytest.mark.parametrize("redirection", ["2>/dev/full", "2</dev/null", "2>&-"], ids=["full", "read-only", "closed"])
