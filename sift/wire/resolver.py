@@ -44,7 +44,7 @@ class Resolver:
         self._pending: dict[tuple[str, int], tuple[Future[Sequence[Any]], float]] = {}
 
     def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
-        """Return the addresses of a host, in order. Raises OSError, also after `seconds` without an answer; ValueError."""
+        """Return the addresses of a host, in order. Raises OSError (TimeoutError after `seconds`), ValueError."""
         try:
             found = self._getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         except socket.gaierror:  # it is a name

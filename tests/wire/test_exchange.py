@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
-from tests.calls import send
+from tests.calls import hold, send
 from tests.vendors import Vendors
 from tests.wire.clients import OK, answer, failure
 
@@ -23,6 +25,27 @@ BROKEN = {
     "no line end after a chunk": CHUNKED + b"2\r\n{}",
     "trailer that is too long": CHUNKED + b"2\r\n{}\r\n0\r\n" + b"x" * 70_000,
 }
+
+
+TWICE = OK + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+IDENTITY = OK + b"Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.mark.parametrize("whole", [TWICE, TWICE.replace(b"ed\r\nTransfer-Encoding:", b"ed,"), IDENTITY])
+def test_transfer_encoding_is_repeated_or_none_body_is_read_once(
+    vendors: Vendors, release: threading.Event, whole: bytes
+) -> None:
+    """contract: HTTP calls: the answer ends where its framing says, although the connection stays open."""
+    assert answer(vendors, hold(release, whole)) == {}
+
+
+@pytest.mark.parametrize("value", [b"gzip, chunked", b"chunked, gzip", b"x"])
+def test_transfer_encoding_is_unknown_bad_response_at_once(
+    vendors: Vendors, release: threading.Event, value: bytes
+) -> None:
+    """contract: HTTP calls: an encoding that cannot be read is refused, and its end not waited for."""
+    error = failure(vendors, hold(release, OK + b"Transfer-Encoding: " + value + b"\r\n\r\n2\r\n{}\r\n0\r\n\r\n"))
+    assert (error.reason, error.counts) == ("bad response", False)
 
 
 def test_no_status_line_arrives_unreachable(vendors: Vendors) -> None:
