@@ -48,6 +48,7 @@ class SourceError(SiftError):
     sent: whether the request may have left this host; only a call that never did gives its credit back.
     counts: whether the failure counts for the breaker (contract: Breaker).
     retry_after: seconds the vendor asked to be left alone, where it said so.
+    detail: why it is unreachable, for the operator's log: `certificate`, `tls`, `name`, `refused`, `reset`; else "".
     """
 
     def __init__(
@@ -57,12 +58,14 @@ class SourceError(SiftError):
         sent: bool = True,
         counts: bool = False,
         retry_after: float | None = None,
+        detail: str = "",
     ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.sent = sent
         self.counts = counts
         self.retry_after = retry_after
+        self.detail = detail
 
 
 class SearchUnavailableError(SiftError):
