@@ -70,13 +70,16 @@ class _Gunzip:
     def inflate(self, data: bytes, room: int) -> bytes:
         """Return up to `room` bytes of what `data` inflates to. Raises zlib.error; ValueError for too many members."""
         inflated = self._member.decompress(data, room)
-        while (data := self._member.unused_data) and len(inflated) < room:
+        if not self._member.unused_data:
+            return inflated
+        pieces = [inflated]
+        while (data := self._member.unused_data) and (room := room - len(pieces[-1])) > 0:
             self._members += 1
             if self._members > MAX_MEMBERS:
                 raise ValueError("too many gzip members")
             self._member = zlib.decompressobj(31)
-            inflated += self._member.decompress(data, room - len(inflated))
-        return inflated
+            pieces.append(self._member.decompress(data, room))
+        return b"".join(pieces)
 
     def is_complete(self) -> bool:
         """Return whether the last member has ended."""
