@@ -44,7 +44,7 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
     "sift/health.py": {
         "call_ended": [
             "_log.info('source_up', extra={'fields': {'source': source, 'failures': failures}})",
-            "_log.warning('source_down', extra={'fields': {'source': source, 'reason': outcome}})",
+            "_log.warning('source_down', extra={'fields': {'source': source, 'reason': outcome, **known}})",
         ],
     },
     "sift/cli/__init__.py": {
