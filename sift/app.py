@@ -15,6 +15,7 @@ from sift.api.services import Credits, Services
 from sift.api.v1.cached import CachedSearch
 from sift.auth.caller import LOCAL
 from sift.auth.identify import KeyFile
+from sift.auth.keystore import MISSING, KeyFileError
 from sift.auth.throttle import Throttle
 from sift.config import Config, SourceConfig
 from sift.errors import ConfigError
@@ -110,6 +111,8 @@ def open_keys(path: Path) -> KeyFile:
     try:
         keys.check()
     except ConfigError as error:
+        if isinstance(error, KeyFileError) and error.reason != MISSING:
+            raise  # the command would refuse the file, too
         raise ConfigError(f"{error}; this command makes a key: {MAKE_A_KEY}") from None
     return keys
 

@@ -50,6 +50,7 @@ class SourceError(SiftError):
     counts: whether the failure counts for the breaker (contract: Breaker).
     retry_after: the seconds of rest that the vendor asked for, if it did.
     notes: what in the query may have caused it; set by the source, in the form of its notes.
+    detail: why it is unreachable, for the operator's log: `certificate`, `tls`, `name`, `refused`, `reset`; else "".
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class SourceError(SiftError):
         sent: bool = True,
         counts: bool = False,
         retry_after: float | None = None,
+        detail: str = "",
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -66,6 +68,7 @@ class SourceError(SiftError):
         self.counts = counts
         self.retry_after = retry_after
         self.notes: tuple[str, ...] = ()
+        self.detail = detail
 
     @property
     def hung_up(self) -> bool:

@@ -12,6 +12,7 @@ from random import shuffle
 from typing import Any, NoReturn
 
 from sift import __version__
+from sift.api.services import Services
 from sift.app import build_services
 from sift.errors import ConfigError
 from sift.log import JsonLog, refuse_start, render
@@ -123,6 +124,11 @@ def post_worker_init(worker: Any) -> None:
 
 def worker_exit(server: Any, worker: Any) -> None:
     """Book what calls have cost while the ledger was locked."""
-    app = getattr(worker, "wsgi", None)  # missing from one that failed to boot
-    if app is not None:
-        app.extensions["sift"].close()
+    if services := _services(worker):
+        services.close()
+
+
+def _services(worker: Any) -> Services | None:
+    app = getattr(worker, "wsgi", None)  # a worker that failed to boot has none
+    services: Services | None = app and app.extensions["sift"]
+    return services

@@ -40,7 +40,7 @@ class SourceHealth(NullObserver):
         self._lock = threading.Lock()
         self._called: dict[str, _Health] = {}
 
-    def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
+    def call_ended(self, source: str, outcome: str, seconds: float, credits: int, detail: str = "") -> None:
         """Take note of a call."""
         with self._lock:  # the records are written in it, so that they are in the order of the calls
             failures, last = self._called.get(source, (0, None))
@@ -52,7 +52,8 @@ class SourceHealth(NullObserver):
             at = self._now().isoformat(timespec="seconds").replace("+00:00", "Z")
             self._called[source] = _Health(failures + 1, _Failure(outcome, at))
             if not failures:
-                _log.warning("source_down", extra={"fields": {"source": source, "reason": outcome}})
+                known = {"detail": detail} if detail else {}
+                _log.warning("source_down", extra={"fields": {"source": source, "reason": outcome, **known}})
 
     def status(self, source: str, skip: Skip | None) -> dict[str, Any]:
         """Return `state` and, once a call has failed, `last_failure` of a source (contract: Operations).

@@ -14,8 +14,11 @@ class Observer(Protocol):
     never calls back. No argument holds a query, a host or a caller's name.
     """
 
-    def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
-        """Report a vendor call: `ok` or the word of its failure, its duration, the credits booked for it."""
+    def call_ended(self, source: str, outcome: str, seconds: float, credits: int, detail: str = "") -> None:
+        """Report a vendor call: `ok` or the word of its failure, its duration, the credits booked for it.
+
+        detail: why the vendor is unreachable, where that is known (`SourceError.detail`).
+        """
 
     def call_skipped(self, source: str, reason: str) -> None:
         """Report that a source was not asked, and why."""
@@ -30,7 +33,7 @@ class Observer(Protocol):
 class NullObserver:
     """Ignore every event; a base class for observers of some of them."""
 
-    def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
+    def call_ended(self, source: str, outcome: str, seconds: float, credits: int, detail: str = "") -> None:
         """Ignore a vendor call."""
 
     def call_skipped(self, source: str, reason: str) -> None:
@@ -49,10 +52,10 @@ class Observers:
     def __init__(self, *observers: Observer) -> None:
         self._observers = observers
 
-    def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
+    def call_ended(self, source: str, outcome: str, seconds: float, credits: int, detail: str = "") -> None:
         """Pass a vendor call on."""
         for observer in self._observers:
-            observer.call_ended(source, outcome, seconds, credits)
+            observer.call_ended(source, outcome, seconds, credits, detail)
 
     def call_skipped(self, source: str, reason: str) -> None:
         """Pass a skip on."""

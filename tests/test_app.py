@@ -14,9 +14,7 @@ from sift.sources import DECLARED
 from tests.auth.keyfiles import ENTRY, put
 
 
-@pytest.mark.parametrize(
-    "content", [None, b"", [], [ENTRY | {"disabled": True}]], ids=["absent", "malformed", "no key", "no usable key"]
-)
+@pytest.mark.parametrize("content", [None, [], [ENTRY | {"disabled": True}]], ids=["absent", "no key", "no usable key"])
 def test_start_without_a_usable_key_names_the_command_that_makes_one(tmp_path: Path, content: object) -> None:
     """contract: Settings: one line tells the operator which file is wrong and what to do."""
     path = tmp_path / "keys.json"
@@ -26,3 +24,12 @@ def test_start_without_a_usable_key_names_the_command_that_makes_one(tmp_path: P
     with pytest.raises(ConfigError) as refusal:
         create_app(Config.from_env(environ, DECLARED))
     assert re.fullmatch(rf"SIFT_KEYS_FILE: .*; this command makes a key: {re.escape(MAKE_A_KEY)}", str(refusal.value))
+
+
+def test_start_with_a_key_file_that_is_not_usable_does_not_advise_to_make_a_key(tmp_path: Path) -> None:
+    """contract: Settings: `sift key` refuses such a file as well, so its command is no remedy."""
+    put(tmp_path / "keys.json", b"")
+    environ = {"SIFT_STATE_DIR": str(tmp_path), "SIFT_DEMO": "on"}
+    with pytest.raises(ConfigError) as refusal:
+        create_app(Config.from_env(environ, DECLARED))
+    assert str(refusal.value).endswith("keys.json' is malformed")

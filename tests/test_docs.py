@@ -224,7 +224,7 @@ def test_files_to_deploy_are_those_shown(name: str, language: str) -> None:
 
 def example_environment() -> str:
     """Return what deploy/sift.env.example must be: every setting, commented out, with its default and description."""
-    head = "# Settings of Sift, one per line, with their defaults. README.md has more on each; uncomment what you change.\n"
+    head = "# Settings of Sift with their defaults, one per line. Uncomment what you change; README.md says more.\n"
     workers = "\n# the number of workers, gunicorn's own variable\n#WEB_CONCURRENCY=1\n"
     return head + "".join(f"\n# {each.help}\n#{each.name}={each.default}\n" for each in SETTINGS) + workers
 

@@ -14,7 +14,7 @@ from sift.observe import NullObserver, Observers
 from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.model import Skip, SourceOut
-from tests.fakes import FakeClock, FakeLedger, FakeSource, find, out
+from tests.fakes import FakeClock, FakeLedger, FakeSource, engine_of, find, out
 
 PAGE = "https://docs.example/1"
 DOWN = SourceError("unreachable", sent=False, counts=True)
@@ -56,6 +56,14 @@ def test_first_failure_and_first_answer_after_it_are_logged(caplog: pytest.LogCa
     ]
 
 
+def test_reason_why_a_vendor_is_unreachable_is_logged_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    """contract: Log: an untrusted certificate is told from a vendor that is away."""
+    failure = SourceError("unreachable", sent=False, counts=True, detail="certificate")
+    find(engine_of(FakeSource("s1", failure), observer=SourceHealth()))
+    fields = {"source": "s1", "reason": "unreachable", "detail": "certificate"}
+    assert events(caplog) == [("WARNING", "source_down", fields)]
+
+
 def test_source_that_never_answered_is_down_from_its_first_failure(caplog: pytest.LogCaptureFixture) -> None:
     """contract: Log: a source that is misconfigured from the start is named, too."""
     ended(SourceHealth(), "http 403", "http 403")
@@ -95,7 +103,7 @@ def test_engine_reports_to_several_observers(caplog: pytest.LogCaptureFixture) -
     clock, health, heard = FakeClock(0.0), SourceHealth(Noon()), []
 
     class Listener(NullObserver):
-        def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
+        def call_ended(self, source: str, outcome: str, seconds: float, credits: int, detail: str = "") -> None:
             heard.append((source, outcome))
 
         def call_skipped(self, source: str, reason: str) -> None:

@@ -21,7 +21,7 @@ class Recorder(NullObserver):
     def __init__(self) -> None:
         self.events: list[tuple[object, ...]] = []
 
-    def call_ended(self, source: str, outcome: str, seconds: float, credits: int) -> None:
+    def call_ended(self, source: str, outcome: str, seconds: float, credits: int, detail: str = "") -> None:
         """Record a call."""
         assert seconds >= 0
         self.events.append(("call", source, outcome, credits))

@@ -18,6 +18,7 @@ from pathlib import Path
 from sift.auth.entry import Key, format_keys, parse_keys
 from sift.errors import ConfigError
 
+MISSING = "is missing"  # the one reason for which a new key is the remedy
 _MAX_BYTES = 4 * 1024 * 1024
 
 
@@ -42,7 +43,9 @@ def read_keys(path: Path) -> tuple[Key, ...]:
             os.close(handle)
         return parse_keys(text)
     except FileNotFoundError:
-        reason = "is missing"
+        reason = MISSING
+    except PermissionError:
+        reason = _forbidden(path)
     except OSError:
         reason = "cannot be read"
     except _UnfitError as error:
@@ -108,6 +111,16 @@ def _keep_owner(target: Path, handle: int) -> None:
         if not is_new and ours.st_uid != model.st_uid:
             reason = f"user {_user(model.st_uid)} must stay its owner; run this command as that user"
             raise PermissionError(errno.EPERM, reason) from None
+
+
+def _forbidden(path: Path) -> str:
+    """Return why this user may not read a key file, and what is wanted."""
+    us = _user(os.geteuid())
+    try:
+        owner = _user(path.stat().st_uid)
+    except OSError:
+        return f"cannot be reached by user {us}, who must own it and its directory, with modes 0600 and 0700"
+    return f"belongs to user {owner} and cannot be read by user {us}, who must own it, with mode 0600"
 
 
 def _user(uid: int) -> str:

@@ -21,9 +21,10 @@ from sift.config import keys_file
 # How a refused argument is called on the command line.
 _SHOWN = {"name": "--name", "class": "--class", "expires": "--expires", "id": "ID|NAME"}
 _COLUMNS = "{:<8}  {:<10}  {:<8}  {:<20}  {:<20}  {}"
+_SCREEN_COLUMNS = "{:<8}  {:<10}  {:<8}  {:<16}  {:<16}  {}"  # leaves room for a name in 80 columns
 
 
-@click.group()
+@click.group(short_help="Create, list and revoke keys.")
 def key() -> None:
     """Create, list and revoke the keys of callers.
 
@@ -50,14 +51,15 @@ def list_() -> None:
     keys = list_keys(_path())
     if not keys:
         tell("no keys yet: sift key new --name NAME --class CLASS")
-    elif sys.stdout.isatty():
-        say(_COLUMNS.format("ID", "CLASS", "STATE", "CREATED", "EXPIRES", "NAME"))
+    at_terminal = sys.stdout.isatty()
+    if keys and at_terminal:
+        say(_SCREEN_COLUMNS.format("ID", "CLASS", "STATE", "CREATED (UTC)", "EXPIRES (UTC)", "NAME"))
     now = _now()
     for entry in keys:
-        say(_line(entry, now))
+        say(_line(entry, now, at_terminal=at_terminal))
 
 
-@key.command(name="revoke")
+@key.command(name="revoke", short_help="Disable a key.")
 @click.argument("key", metavar="ID|NAME")
 def revoke_(key: str) -> None:
     """Disable the key with this ID or NAME, immediately and permanently; its entry stays in the list.
@@ -89,11 +91,19 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _line(entry: Key, now: datetime) -> str:
-    state = "active" if entry.is_usable(now) else "disabled" if entry.disabled else "expired"
-    ends = format_time(entry.expires) if entry.expires else "never"
-    made = format_time(entry.created)
-    return _COLUMNS.format(entry.id, entry.caller.cls, state, made, ends, printable(entry.caller.name))
+def _line(entry: Key, now: datetime, *, at_terminal: bool) -> str:
+    columns, moment = (_SCREEN_COLUMNS, _minute) if at_terminal else (_COLUMNS, format_time)
+    ends = moment(entry.expires) if entry.expires else "never"
+    name = printable(entry.caller.name)
+    return columns.format(entry.id, entry.caller.cls, _state(entry, now), moment(entry.created), ends, name)
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M}"
+
+
+def _state(entry: Key, now: datetime) -> str:
+    return "active" if entry.is_usable(now) else "disabled" if entry.disabled else "expired"
 
 
 @contextmanager

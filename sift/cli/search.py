@@ -30,8 +30,8 @@ _STATUSES = {
 }
 
 
-@click.command()
-@click.argument("words", metavar="QUERY", nargs=-1)
+@click.command(short_help="Search the web.")
+@click.argument("words", metavar="[QUERY]...", nargs=-1)
 @field_flags
 @click.option(
     "--queries-file",

@@ -125,7 +125,7 @@ def module_passages(library: Path, loaded: Mapping[str, ModuleType]) -> Iterator
             continue
         for module, path in _sources(library, name):
             page = _page(module)
-            texts.setdefault(page, []).extend(_described(page, path.read_text("utf-8", "replace")))
+            texts.setdefault(page, []).extend(_described(path.read_text("utf-8", "replace")))
         if name not in texts and name in loaded:
             texts[name] = list(_described_object(loaded[name]))
     for page, found in texts.items():
@@ -155,12 +155,12 @@ def _page(module: str) -> str:
     return module
 
 
-def _described(page: str, source: str) -> Iterator[str]:
+def _described(source: str) -> Iterator[str]:
     """Yield the docstrings of a module and of its public classes and functions, from its source."""
     if module := _MODULE.match(source):
         yield (module[1] or module[2]).strip()
     for member in _MEMBER.finditer(source):
-        yield f"{page}.{member[1]}: {(member[2] or member[3] or '').strip()}"
+        yield f"{member[1]}: {(member[2] or member[3] or '').strip()}"
 
 
 def _described_object(module: ModuleType) -> Iterator[str]:
@@ -169,12 +169,12 @@ def _described_object(module: ModuleType) -> Iterator[str]:
         yield module.__doc__.strip()
     for name, member in vars(module).items():
         if callable(member) and not name.startswith("_") and member.__doc__:
-            yield f"{module.__name__}.{name}: {member.__doc__.strip()}"
+            yield f"{name}: {member.__doc__.strip()}"
 
 
 def _synopsis(texts: list[str]) -> str:
     """Return the first line of a page's text, if that is a module's docstring and short enough for a title."""
-    line = texts[0].partition("\n")[0].partition(". ")[0].rstrip(".") if texts else ""
+    line = re.split(r"\n|\. (?=[A-Z])", texts[0], maxsplit=1)[0].rstrip(".") if texts else ""
     return line if len(line) <= 80 and not re.match(r"[\w.]+: ", line) else ""
 
 

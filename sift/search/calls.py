@@ -146,7 +146,8 @@ class Calls:
         if call.claim():
             self._report(name, permit, out, error, odd=not _USUAL.fullmatch(query))
             if out.asked:
-                self._observer.call_ended(name, error.reason if error else "ok", self._clock() - started, price)
+                outcome, detail = (error.reason, error.detail) if error else ("ok", "")
+                self._observer.call_ended(name, outcome, self._clock() - started, price, detail)
             else:
                 self._observer.call_skipped(name, "not asked")
         return out

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from sift.search.model import Content, Hit, RawHits
 from sift.search.text import cut, plain, tidy
+from sift.search.urls import raw_host
 
 RRF_K = 60
 MAX_TEXT = 512 * 1024
@@ -108,7 +109,7 @@ def _build(copies: list[_Copy], score: float, room: int, max_snippet: int) -> Hi
     dates = (tidy(copy.published_date) for _, _, _, copy, _ in copies if copy.published_date)
     return Hit(
         url=first.url,
-        title=plain(content.title[:MAX_TITLE]) or first.address.host or tidy(first.address.key.partition("/")[0]),
+        title=plain(content.title[:MAX_TITLE]) or first.address.host or tidy(raw_host(first.address.key)),
         snippet=cut(snippet, max_snippet) if max_snippet else snippet,
         source=source,
         score=score,

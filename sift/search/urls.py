@@ -28,6 +28,7 @@ _USUAL = re.compile(
 # ASCII: otherwise IGNORECASE matches a long s (U+017F) with the s of https.
 _PARTS = re.compile(r"(https?)://([^/?#]*)([^?#]*)(?:\?([^#]*))?(?:#(.*))?", re.ASCII | re.IGNORECASE | re.DOTALL)
 _HOST_PORT = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]*)(?::([0-9]*))?")
+_RAW_HOST = re.compile(r"(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:@]*)")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _UNFIT_AUTHORITY = re.compile(r"[\\\s\x00-\x1f\x7f-\x9f]")
 _FORBIDDEN_IN_HOST = re.compile(r"[\x00-\x20\x7f#%/:<>?@\[\\\]^|]")  # WHATWG URL, forbidden domain code points
@@ -69,6 +70,12 @@ def _read(url: str) -> Address | None:
 _LONGEST = 1024
 read_short_url = lru_cache(maxsize=4096)(_read)  # sources, and the queries of a request, find the same pages
 """What read_url does for an ASCII URL of at most _LONGEST characters: for the loop that reads all of them."""
+
+
+def raw_host(key: str) -> str:
+    """Return the host in a key as it was spelled, without user name and port: for one that no browser would go to."""
+    found = _RAW_HOST.match(key)
+    return found[1] if found else ""
 
 
 def browser_host(host: str) -> str:

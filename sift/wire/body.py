@@ -13,6 +13,10 @@ from sift.wire.connection import READ_SIZE
 
 ACCEPT_ENCODING = "gzip, identity"
 """The encodings that `read_body` can read, as a header value."""
+MAX_MEMBERS = 1000
+"""Members of a gzip body; each costs the set-up of a decompressor."""
+FREE_COMPRESSION = 64 * 1024
+"""Bytes by which a body as it was sent may exceed twice its inflated size; no compressor needs as much."""
 
 
 class TooLargeError(ValueError):
@@ -31,26 +35,55 @@ class Unread(Protocol):
 def read_body(raw: Unread, limit: int) -> bytes:
     """Read and inflate a body. Raises OSError, ValueError, zlib.error; and TooLargeError.
 
-    limit: bytes, which hold for the body as it was sent and for the inflated one.
+    limit: bytes of the inflated body.
     """
     encoding = raw.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity", "gzip", "x-gzip"):
         raise ValueError("an encoding that was not requested")
-    inflate = zlib.decompressobj(31) if "gzip" in encoding else None
+    gunzip = _Gunzip() if "gzip" in encoding else None
     pieces: list[bytes] = []
-    room = limit + 1
+    sent = size = 0
     while chunk := raw.read1(READ_SIZE, decode_content=False):
-        if inflate and inflate.eof:
-            raise ValueError("data after the compressed body")
+        sent += len(chunk)
         # Bounded while inflating, so that a bomb stops at the limit and not at its full size.
-        piece = inflate.decompress(chunk, room) if inflate else chunk
+        piece = gunzip.inflate(chunk, limit + 1 - size) if gunzip else chunk
         pieces.append(piece)
-        room -= len(piece)
-        if room <= 0:
+        size += len(piece)
+        if size > limit:
             raise TooLargeError
-    if inflate and (not inflate.eof or inflate.unused_data):
-        raise ValueError("a truncated compressed body, or data after it")
+        if sent > FREE_COMPRESSION + 2 * size:
+            raise ValueError("a compressed body with next to no contents")
+    if gunzip and not gunzip.is_complete():
+        raise ValueError("a truncated compressed body")
     return b"".join(pieces)
+
+
+class _Gunzip:
+    """Inflates gzip data of one or more members, as RFC 1952 has it."""
+
+    __slots__ = ("_member", "_members")
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(31)
+        self._members = 1
+
+    def inflate(self, data: bytes, room: int) -> bytes:
+        """Return up to `room` bytes of what `data` inflates to. Raises zlib.error; ValueError for too many members."""
+        inflated = self._member.decompress(data, room)
+        if not self._member.unused_data:
+            return inflated
+        pieces = [inflated]
+        while (data := self._member.unused_data) and (room := room - len(pieces[-1])) > 0:
+            self._members += 1
+            if self._members > MAX_MEMBERS:
+                raise ValueError("too many gzip members")
+            self._member = zlib.decompressobj(31)
+            pieces.append(self._member.decompress(data, room))
+        return b"".join(pieces)
+
+    def is_complete(self) -> bool:
+        """Return whether the last member has ended."""
+        return self._member.eof
 
 
 def parse_json(body: bytes) -> Any:

@@ -30,13 +30,15 @@ class Connection:
     """A connected socket, the bytes received but not yet read, and the call that uses it.
 
     call: the current user; a connection outlives calls, so it is set anew for each.
+    idle_since: when its last call ended, as the pool that keeps it says.
     """
 
-    __slots__ = ("_at", "_readable", "_received", "_socket", "call")
+    __slots__ = ("_at", "_readable", "_received", "_socket", "call", "idle_since")
 
     def __init__(self, connected: socket.socket, call: Call) -> None:
         connected.setblocking(False)
         self.call = call
+        self.idle_since = 0.0
         self._socket = connected
         self._received, self._at = b"", 0
         self._readable = select.poll()
@@ -48,20 +50,20 @@ class Connection:
             self._complete(select.POLLIN, self._socket.do_handshake)
 
     def send(self, data: bytes) -> None:
-        """Send all of `data`. Raises OSError."""
+        """Send all of `data`. Raises OSError, ValueError."""
         while data:
             self.call.left()  # before anything has left: a call that was never sent costs no credit
             self.call.sent = True
             data = data[self._complete(select.POLLOUT, self._socket.send, data) :]
 
     def wait(self) -> None:
-        """Wait until there is something to read, the end of the stream included. Raises TimeoutError."""
+        """Wait until there is something to read, the end of the stream included. Raises TimeoutError, ValueError."""
         self._wait(select.POLLIN)
 
     def read_line(self) -> bytes:
         """Return the next line with its line end, or the rest if the stream ends first.
 
-        Raises OSError, and BadReplyError for a line longer than MAX_LINE.
+        Raises OSError, BadReplyError for a line longer than MAX_LINE, and ValueError for an answer in too many pieces.
         """
         while not (end := self._received.find(b"\n", self._at, self._at + MAX_LINE) + 1):
             if len(self._received) - self._at >= MAX_LINE:
@@ -76,7 +78,7 @@ class Connection:
     def read1(self, size: int) -> bytes:
         """Return up to `size` bytes, waiting only if none have arrived; nothing at the end of the stream.
 
-        Raises OSError.
+        Raises OSError, and ValueError for an answer in too many pieces.
         """
         if self._at == len(self._received):
             self._received, self._at = self._receive(), 0

@@ -7,6 +7,8 @@ cookies and redirects.
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -18,6 +20,7 @@ from urllib.parse import quote_plus, urlsplit
 
 from requests import PreparedRequest, Response
 from requests.adapters import HTTPAdapter
+from requests.exceptions import ConnectionError as RequestConnectionError
 from requests.exceptions import Timeout as RequestTimeout
 
 from sift.errors import SourceError
@@ -94,12 +97,13 @@ class Endpoint:
         self._clock = clock
         host, tls = (parts.hostname or "").rstrip("."), tls_context() if parts.scheme == "https" else None
         connect = partial(dial, host, parts.port or (443 if tls else 80), resolver=resolver or Resolver(), tls=tls)
-        self._adapter = _Adapter(Pool(connect, connections), origin)
+        self._pool = Pool(connect, connections, clock)
+        self._adapter = _Adapter(self._pool, origin)
 
     def get_json(self, parameters: Mapping[str, str], *, deadline: float, fresh: bool = False) -> Any:
         """Send a GET with a query string, and return the parsed answer. Raises SourceError.
 
-        fresh: use a new connection.
+        fresh: whether to use a new connection, and no idle one.
         """
         # A colon may stay (RFC 3986, section 3.4); escaping that of `site:` would force quote's slow path.
         query = "&".join([f"{name}={quote_plus(value, safe=':')}" for name, value in parameters.items()])
@@ -109,7 +113,7 @@ class Endpoint:
     def post_json(self, body: Mapping[str, Any], *, deadline: float, fresh: bool = False) -> Any:
         """Send a POST with a JSON body, and return the parsed answer. Raises SourceError.
 
-        fresh: use a new connection.
+        fresh: whether to use a new connection, and no idle one.
         """
         data = json.dumps(body).encode()
         headers = {**self._headers, "Content-Type": "application/json", "Content-Length": str(len(data))}
@@ -120,7 +124,7 @@ class Endpoint:
             response = self._adapter.send(_Request(method, url, headers, body, call), stream=True)
         except (OSError, ValueError) as error:  # every error of requests is an OSError
             # Its text may hold the URL and so the query: it goes no further than this.
-            raise _failure(error, call) from None
+            raise self._failed(error, call) from None
         call.answered = True
         raw: Any = response.raw
         with raw:
@@ -128,8 +132,15 @@ class Endpoint:
             try:
                 content = read_body(raw, MAX_BODY)
             except (OSError, ValueError, zlib.error) as error:
-                raise _failure(error, call) from None
+                raise self._failed(error, call) from None
         return parse_json(content)
+
+    def _failed(self, error: Exception, call: Call) -> SourceError:
+        failure = _failure(error, call)
+        if failure.counts and call.reused_at is not None:
+            # Connections that a firewall or a host forgot die together, and each would cost a call.
+            self._pool.close_idle(call.reused_at)
+        return failure
 
 
 def _failure(error: Exception, call: Call) -> SourceError:
@@ -140,7 +151,23 @@ def _failure(error: Exception, call: Call) -> SourceError:
         return SourceError("timeout", sent=call.sent, counts=True)
     if call.answered:
         return SourceError("bad response")
-    return SourceError("unreachable", sent=call.sent, counts=True)
+    return SourceError("unreachable", sent=call.sent, counts=True, detail=_detail(error))
+
+
+_DETAILS: tuple[tuple[type[Exception], str], ...] = (
+    (ssl.SSLCertVerificationError, "certificate"),
+    (ssl.SSLError, "tls"),
+    (socket.gaierror, "name"),
+    (UnicodeError, "name"),
+    (ConnectionRefusedError, "refused"),
+    (ConnectionError, "reset"),
+)
+
+
+def _detail(error: BaseException) -> str:
+    """Return why a host is unreachable, in a word of a closed vocabulary, "" if there is none for it."""
+    cause = error.args[0] if isinstance(error, RequestConnectionError) and error.args else error
+    return next((word for kind, word in _DETAILS if isinstance(cause, kind)), "")
 
 
 def _check_status(status: int, headers: Mapping[str, str]) -> None:

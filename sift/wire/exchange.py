@@ -8,8 +8,13 @@ from typing import Any
 
 from sift.wire.call import Call
 from sift.wire.connection import READ_SIZE, BadReplyError, Connection
-from sift.wire.head import read_head
+from sift.wire.head import read_head, skip_trailers
 from sift.wire.pool import Pool
+
+MAX_CHUNKS = 65_536
+"""Chunks of a body: enough for the largest one in chunks of 64 bytes, and not for millions of bytes one by one."""
+MAX_CHUNK_LINE = 256
+"""Bytes of the line before a chunk, which holds its size and extensions that nobody uses."""
 
 
 class Exchange:
@@ -47,7 +52,8 @@ class Reply:
         self.status, self.headers, persistent = read_head(connection)
         self._connection = connection
         self._pool = pool
-        self._is_chunked = self.headers.get("transfer-encoding", "").lower() == "chunked"
+        encodings = self.headers.get("transfer-encoding")
+        self._is_chunked = encodings is not None and _is_chunked(encodings)
         self._chunks = 0
         # Bytes of the body, or of this chunk, still to come; None if the end of the connection ends the body.
         self._left = 0 if self._is_chunked else _length(self.headers.get("content-length", ""))
@@ -98,15 +104,17 @@ class Reply:
         if self._chunks:
             self._skip(2)  # the line end of the previous chunk
         self._chunks += 1
+        line = self._connection.read_line()
+        if self._chunks > MAX_CHUNKS or len(line) > MAX_CHUNK_LINE:
+            raise BadReplyError("more framing than a body needs")
         try:
-            size = int(self._connection.read_line().partition(b";")[0], 16)
+            size = int(line.partition(b";")[0], 16)
         except ValueError:
             raise BadReplyError("a chunk without a size") from None
         if size < 0:
             raise BadReplyError("a chunk of negative size")
         if size == 0:
-            while self._connection.read_line() not in (b"\r\n", b"\n", b""):  # some servers omit the empty line
-                pass
+            skip_trailers(self._connection)
         return size
 
     def _skip(self, count: int) -> None:
@@ -116,8 +124,20 @@ class Reply:
             count -= len(piece)
 
 
+def _is_chunked(encodings: str) -> bool:
+    """Parse a Transfer-Encoding, of which "chunked" may be repeated. Raises BadReplyError for any other."""
+    if encodings.lower() == "chunked":
+        return True
+    names = {name.strip() for name in encodings.lower().split(",")} - {"", "identity"}
+    if names - {"chunked"}:
+        raise BadReplyError("an unknown transfer encoding")
+    return bool(names)
+
+
 def _length(text: str) -> int | None:
     """Parse a Content-Length; None if it is not a number. Raises BadReplyError for two different ones."""
+    if text.isascii() and text.isdigit():
+        return int(text)
     lengths = {length.strip() for length in text.split(",")}
     if len(lengths) > 1:
         raise BadReplyError("two lengths")

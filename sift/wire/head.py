@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sift.wire.connection import BadReplyError, Connection
+from sift.wire.connection import MAX_LINE, BadReplyError, Connection
 
 MAX_HEADERS = 100
-_INTERIM = (100, 102, 103)  # a front may send early hints to anybody
+MAX_INTERIM = 8
+"""Interim answers before the final one, such as the early hints of a proxy."""
 
 
 class Head(NamedTuple):
@@ -28,13 +29,25 @@ def read_head(connection: Connection) -> Head:
     version, status = _read_status(connection)
     # What fails before the status line is "unreachable", what fails after it a "bad response".
     connection.call.answered = True
-    while status in _INTERIM:
+    interim = 0
+    while status < 200 and status != 101:
+        interim += 1
+        if interim > MAX_INTERIM:
+            raise BadReplyError("too many interim answers")
         _read_headers(connection)
         version, status = _read_status(connection)
     if not version.startswith("HTTP/1."):
         raise BadReplyError("an unknown HTTP version")
     headers = _read_headers(connection)
     return Head(status, headers, _is_persistent(version, headers))
+
+
+def skip_trailers(connection: Connection) -> None:
+    """Skip the headers that may follow a chunked body. Raises OSError, BadReplyError."""
+    for _ in range(MAX_HEADERS + 1):
+        if connection.read_line() in (b"\r\n", b"\n", b""):  # some servers omit the empty line
+            return
+    raise BadReplyError("too many trailers")
 
 
 def _read_status(connection: Connection) -> tuple[str, int]:
@@ -59,8 +72,14 @@ def _read_headers(connection: Connection) -> dict[str, str]:
         name, colon, value = line.decode("latin-1").partition(":")
         if colon and not name[:1].isspace():  # folded lines are ignored: no header that matters here is ever folded
             name, value = name.lower(), value.strip()
-            headers[name] = f"{headers[name]}, {value}" if name in headers else value
+            headers[name] = _join(headers[name], value) if name in headers else value
     raise BadReplyError("too many headers")
+
+
+def _join(values: str, value: str) -> str:
+    if len(values) > MAX_LINE:  # joining a hundred of the longest would copy hundreds of MiB
+        raise BadReplyError("a header that is too long")
+    return f"{values}, {value}"
 
 
 def _is_persistent(version: str, headers: Mapping[str, str]) -> bool:

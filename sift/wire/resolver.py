@@ -48,7 +48,7 @@ class Resolver:
     def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
         """Return the addresses of a host, in order.
 
-        Raises OSError, also after `seconds` without an answer, NoThreadError and ValueError.
+        Raises OSError (TimeoutError after `seconds`), NoThreadError and ValueError.
         """
         try:
             found = self._getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)

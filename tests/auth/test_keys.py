@@ -4,9 +4,11 @@ import ctypes
 import json
 import os
 import pwd
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from contextlib import suppress
 from datetime import timedelta
 from hashlib import sha256
@@ -17,6 +19,7 @@ import pytest
 
 from sift.auth.identify import KeyFile
 from sift.auth.keys import KeyArgumentError, list_keys, new_key, revoke
+from sift.errors import ConfigError
 from tests.auth.keyfiles import ENTRY, NOW, put
 from tests.service import ROOT
 
@@ -87,6 +90,33 @@ def test_writing_by_root_keeps_owner_and_mode(path: Path) -> None:
     for each, mode in ((path, 0o400), (path.with_name("keys.json.lock"), 0o600)):
         found = each.stat()
         assert (found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)) == (SERVICE, SERVICE, mode), each
+
+
+@needs_root
+def test_file_of_another_user_names_both_users_and_the_mode() -> None:
+    """contract: Callers: a service that may not read the file says who must own it, and how."""
+    place = Path(tempfile.mkdtemp())  # not below pytest's own directory, which another user cannot enter
+    path = place / "keys.json"
+    put(path, [ENTRY])
+    place.chmod(0o755)
+    messages = []
+    try:
+        for mode in (0o755, 0o700):
+            place.chmod(mode)
+            os.seteuid(SERVICE)
+            try:
+                with pytest.raises(ConfigError) as refusal:
+                    list_keys(path)
+            finally:
+                os.seteuid(0)
+            messages.append(str(refusal.value).partition(" ")[2].replace(ascii(str(path)), "it"))
+    finally:
+        shutil.rmtree(place)
+    user = pwd.getpwuid(SERVICE).pw_name
+    assert messages == [
+        f"it belongs to user root and cannot be read by user {user}, who must own it, with mode 0600",
+        f"it cannot be reached by user {user}, who must own it and its directory, with modes 0600 and 0700",
+    ]
 
 
 @needs_root

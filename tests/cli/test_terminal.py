@@ -129,9 +129,20 @@ def test_wrapped_text_counts_columns_not_characters() -> None:
 
 
 def test_list_of_keys_has_a_header_on_a_terminal(show: Any, run: Any) -> None:
-    """contract: Command line: people learn what the columns are; programs get the keys alone."""
-    run("key", "new", "--name", "bot", "--class", "fleet")
+    """contract: Command line: people learn what the columns are, in 80 columns; programs get the keys alone."""
+    run("key", "new", "--name", "bot twelve c", "--class", "restricted")
     header, row = show("key", "list").splitlines()
-    assert header.split() == ["ID", "CLASS", "STATE", "CREATED", "EXPIRES", "NAME"]
+    assert header.split() == ["ID", "CLASS", "STATE", "CREATED", "(UTC)", "EXPIRES", "(UTC)", "NAME"]
     assert header.index("NAME") == row.index("bot")
-    assert run("key", "list").stdout == row + "\n"
+    assert len(row) == 80
+    piped = run("key", "list").stdout
+    assert piped.count("\n") == 1
+    assert piped.startswith(row[:30])
+    assert re.search(r"restricted  active    [\d-]+T[\d:]+Z  never", piped)
+
+
+def test_list_of_commands_is_whole_at_80_columns(show: Any) -> None:
+    """contract: Command line: no description in a list of commands is cut."""
+    listed = [show(*more, "--help").partition("Commands:")[2] for more in ((), ("key",))]
+    assert all(listed)
+    assert "..." not in "".join(listed)

@@ -71,7 +71,7 @@ def test_unknown_topic_leads_to_the_search_page() -> None:
 def test_module_is_described_by_its_docstrings_under_its_own_page(tmp_path: Path) -> None:
     """contract: Demo: the module's own words, and those of its public classes and functions."""
     source = [
-        '# A comment.\n\n"""Heap queues.\n\nMore of them."""',
+        '# A comment.\n\n"""Heaps (a.k.a. queues). See a book.\n\nMore of them."""',
         'def push(heap, *, key=(1, (2))) -> None:\n    """Push it."""',
         "class Heap:\n    '''A heap.'''\n    def method(self):\n        '''Not this.'''",
         'def _private():\n    """Not that."""',
@@ -80,8 +80,8 @@ def test_module_is_described_by_its_docstrings_under_its_own_page(tmp_path: Path
     write(tmp_path, heapq="\n".join(source))
     assert pages(tmp_path) == {
         "heapq.html": (
-            "heapq: Heap queues - Python documentation",
-            "Heap queues.\n\nMore of them.\n\nheapq.push: Push it.\n\nheapq.Heap: A heap.\n\nheapq.other: Another.",
+            "heapq: Heaps (a.k.a. queues) - Python documentation",
+            "Heaps (a.k.a. queues). See a book.\n\nMore of them.\n\npush: Push it.\n\nHeap: A heap.\n\nother: Another.",
         )
     }
 
@@ -102,7 +102,7 @@ def test_package_is_one_page_and_its_modules_with_pages_are_their_own(tmp_path: 
     found = pages(tmp_path)
     assert found["asyncio.html"] == (
         "asyncio: Asyncio - Python documentation",
-        "Asyncio.\n\nFirst.\n\nasyncio.gather: Run.",
+        "Asyncio.\n\nFirst.\n\ngather: Run.",
     )
     assert found["urllib.parse.html"][1] == "Parse URLs."
     assert "urllib.html" not in found
@@ -127,9 +127,9 @@ def test_module_in_c_is_described_when_it_is_loaded(tmp_path: Path) -> None:
     (title, text), *none = pages(tmp_path, loaded).values()
     assert none == []
     assert title == "math: Mathematics - Python documentation"
-    assert text.startswith("Mathematics.\n\nmath.sin: Return the sine")
+    assert text.startswith("Mathematics.\n\nsin: Return the sine")
     assert "cosine" not in text
-    assert "math.pi" not in text
+    assert "pi" not in text
 
 
 def test_page_without_a_synopsis_is_titled_by_its_name(tmp_path: Path) -> None:

@@ -19,6 +19,11 @@ WORDS = "vendor-words"
 """Text of vendors' error messages, which must appear in no answer and no log."""
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+TWICE = CHUNKED.replace(b"chunked", b"chunked\r\nTransfer-Encoding: chunked")
+PACKED = HEAD + b"Content-Encoding: gzip\r\n\r\n"
+LINES = b"X-A: b\r\n" * 9000
+EMPTY = b"\x00\x00\x00\xff\xff"
+"""An empty block of a compressed stream."""
 
 
 class Fault(NamedTuple):
@@ -246,8 +251,10 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
     add(
         "continue without an end",
         always(after(b"HTTP/1.1 100 Continue\r\n\r\n" * 9, b"HTTP/1.1 100 Continue\r\n\r\n")),
-        "timeout",
+        "bad response",
     )
+    add("unknown interim answer", lambda v: raw(b"HTTP/1.1 199 New\r\n\r\n", counted(encoded(v), len(encoded(v)))))
+    add("protocol switched", always(raw(b"HTTP/1.1 101 Switching\r\n\r\n")), "http 101")
     add("slow, then fine", late(0.1))
     add("slower than its timeout", late(HELD), "timeout")
     add("cut before a byte", always(raw()), "unreachable")
@@ -276,6 +283,11 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
         "bad response",
     )
     add("header of 100 kB", lambda v: raw(HEAD + b"X: " + b"y" * 100_000 + b"\r\n\r\n"), "bad response")
+    add("chunked twice", lambda v: raw(TWICE, chunk(encoded(v)), b"0\r\n\r\n", keep=True))
+    add("unknown transfer encoding", always(after(HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n")), "bad response")
+    add("tiny chunks without an end", always(endless(CHUNKED, chunk(b"  ") * 9000)), "bad response")
+    add("trailers without an end", lambda v: endless(CHUNKED + chunk(encoded(v)) + b"0\r\n", LINES), "bad response")
+    add("headers without an end", always(endless(HEAD, LINES)), "bad response")
     # Lengths.
     add("length too long, then closed", lambda v: raw(counted(encoded(v), 10**6)), "bad response")
     add("length too short", lambda v: raw(counted(encoded(v), 30), keep=True), "bad response")
@@ -329,6 +341,8 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
     # Encodings.
     add("gzip", lambda v: _compressed(gzip.compress(encoded(v))))
     add("gzip bomb", lambda v: _compressed(bomb()), "response too large", heavy=True)
+    add("gzip of two members", lambda v: _compressed(gzip.compress(encoded(v)[:9]) + gzip.compress(encoded(v)[9:])))
+    add("gzip without contents", always(endless(PACKED + gzip.compress(b"")[:10], EMPTY * 9000)), "bad response")
     add("gzip cut", lambda v: _compressed(gzip.compress(encoded(v))[:-12]), "bad response")
     add("gzip that is none", lambda v: _compressed(encoded(v)), "bad response")
     add("encoding not asked for", lambda v: reply(encoded(v), headers=[("Content-Encoding", "br")]), "bad response")
@@ -376,6 +390,13 @@ def faults(trap: int = 9) -> Mapping[str, Fault]:
         "titles of a megabyte",
         lambda v: reply(
             good(v, [hit("https://t.example/", "T" * 1_000_000), hit("https://u.example/", "<&" * 300_000)])
+        ),
+        heavy=True,
+    )
+    add(
+        "texts of a megabyte",
+        lambda v: reply(
+            good(v, [hit("https://t.example/", "T", "T" * 1_000_000), hit("https://u.example/", "U", "<p>" * 300_000)])
         ),
         cacheable=False,
         heavy=True,

@@ -44,7 +44,7 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
     "sift/health.py": {
         "call_ended": [
             "_log.info('source_up', extra={'fields': {'source': source, 'failures': failures}})",
-            "_log.warning('source_down', extra={'fields': {'source': source, 'reason': outcome}})",
+            "_log.warning('source_down', extra={'fields': {'source': source, 'reason': outcome, **known}})",
         ],
     },
     "sift/cli/__init__.py": {
@@ -69,8 +69,8 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "f\"'{_SHOWN[error.argument]}'\"",
         ],
         "list_": [
-            "say(_COLUMNS.format('ID', 'CLASS', 'STATE', 'CREATED', 'EXPIRES', 'NAME'))",
-            "say(_line(entry, now))",
+            "say(_SCREEN_COLUMNS.format('ID', 'CLASS', 'STATE', 'CREATED (UTC)', 'EXPIRES (UTC)', 'NAME'))",
+            "say(_line(entry, now, at_terminal=at_terminal))",
             "tell('no keys yet: sift key new --name NAME --class CLASS')",
         ],
         "new": [

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from sift.sources import DECLARED
-from tests.faults.behaviours import HELD, WORDS, Fault, Stage, cells, faults, own_url, raw, reset, usual
+from tests.faults.behaviours import HELD, WORDS, Fault, Stage, cells, faults, own_url, raw, reset, silent, usual
 from tests.faults.watch import sockets, threads, worker
 from tests.service import Reply, Service
 from tests.vendors import BODIES, NAMES, Seen, Vendors, for_all, reply
@@ -359,6 +359,32 @@ def test_closed_keep_alive_socket_is_noticed(
         assert service.search(f"{request.node.name} {number}")["warnings"] == []
         wait_for(lambda: vendors.connections == 0, 5)
     assert [len(vendors.calls(name)) for name in NAMES] == [3] * len(NAMES)
+
+
+@pytest.mark.parametrize("idle", [6, 64])
+def test_idle_connections_died_unnoticed_first_trial_succeeds(vendors: Vendors, tmp_path: Path, idle: int) -> None:
+    """contract: Breaker, HTTP calls: connections die together, and cost one call, however many there are."""
+    environ = settings(vendors, LONG_TIMEOUT, SIFT_BREAKER_FAILURES="1", SIFT_BREAKER_SECONDS="1")
+    environ |= {"SIFT_THREADS": str(idle)} | timeout_of("tavily")
+    together, old = threading.Barrier(idle, timeout=8), list[socket.socket]()
+
+    def answer(connection: socket.socket, seen: Seen) -> object:
+        old.append(connection)
+        together.wait()
+        return usual("tavily")(connection, seen)
+
+    def ignore_old(connection: socket.socket, seen: Seen) -> object:
+        return (silent if connection in old else usual("tavily"))(connection, seen)
+
+    with Service(tmp_path, environ) as service, ThreadPoolExecutor(idle) as pool:
+        vendors.behaviour["tavily"] = answer
+        list(pool.map(lambda number: service.search(f"open {number}"), range(idle)))
+        assert len(set(old)) == idle
+        vendors.behaviour["tavily"] = ignore_old
+        assert service.search("dead")["warnings"] == ["tavily: timeout"]
+        number = iter(range(10**6))
+        wait_for(lambda: service.search(f"trial {next(number)}")["warnings"] == [], 8)
+        assert len(vendors.calls("tavily")) == idle + 2
 
 
 def test_dropped_call_is_not_repeated(normal: tuple[Service, Vendors]) -> None:

@@ -59,8 +59,8 @@ class Sdk:
 
 
 def installed(version: str) -> Path:
-    """Return a directory with this version, installed there once for all runs."""
-    path = ROOT / f".venv-firecrawl-{version}"
+    """Return a directory that holds this version, installed there once for all runs of one Python."""
+    path = ROOT / f".venv-firecrawl-{version}-{sys.implementation.cache_tag}"
     done = path / "installed"
     if not done.exists():
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

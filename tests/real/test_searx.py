@@ -52,10 +52,10 @@ def test_every_filter_it_knows_is_accepted(service: Service) -> None:
 
 
 def test_query_with_an_external_bang_redirect_refused(service: Service) -> None:
-    """contract: SearXNG: a real instance answers `!!` with a redirect to another site, and Sift does not go there."""
+    """contract: SearXNG: a real instance answers `!!` with a redirect elsewhere; Sift stays here, and says why."""
     reply = service.post("/v1/search", {"query": "!!g words"})
     assert reply.status == 503
-    assert reply.json()["warnings"] == ["searxng: redirect refused"]
+    assert reply.json()["warnings"] == ["searxng: redirect refused", "searxng: query holds search syntax"]
 
 
 def test_query_of_many_characters_arrives(service: Service) -> None:

@@ -8,7 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
 
 from sift.search.breaker import Breaker, Permit
 from tests.fakes import FakeClock, in_parallel
@@ -292,5 +300,8 @@ class BreakerMachine(RuleBasedStateMachine):
         assert self.told == self.expected
 
 
-TestBreakerAgainstItsModel = BreakerMachine.TestCase
-TestBreakerAgainstItsModel.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+def test_any_sequence_of_events_breaker_and_model_agree() -> None:
+    """contract: Breaker: states, waits and reported changes are those of the table, in any order of events."""
+    run_state_machine_as_test(
+        BreakerMachine, settings=settings(max_examples=100, stateful_step_count=40, deadline=None)
+    )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from sift.errors import SourceError
 from sift.search.calls import GRACE, Calls
@@ -234,5 +234,6 @@ class CallsMachine(RuleBasedStateMachine):
         assert len(self.source.calls) == before + 1
 
 
-TestCallsAgainstTheirModel = CallsMachine.TestCase
-TestCallsAgainstTheirModel.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+def test_anything_happens_a_source_that_works_is_asked_after_its_rest_and_no_search_costs_twice() -> None:
+    """contract: Breaker, Credits: whatever vendor, threads and ledger do, in any order."""
+    run_state_machine_as_test(CallsMachine, settings=settings(max_examples=100, stateful_step_count=40, deadline=None))

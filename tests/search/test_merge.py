@@ -284,7 +284,10 @@ def test_build_paragraphs_are_joined_and_empty_ones_go() -> None:
 def test_build_title_falls_back_to_the_host() -> None:
     """contract: Texts: a missing title is the host; if no host can be read, the text in its place."""
     assert built(listed("s1", raw("https://Docs.Example:8443/x", title="<b> </b>")))[0].title == "docs.example"
-    assert built(listed("s1", raw("https://a..docs.example/x", title="")))[0].title == "a..docs.example"
+    for rest in ("/x", "?token=1", ":8080/x", "#/x"):  # no browser would go to this host
+        assert (
+            built(listed("s1", raw(f"https://user:pass@a..docs.example{rest}", title="")))[0].title == "a..docs.example"
+        )
 
 
 @pytest.mark.parametrize("title", ["\u200b", "\u3164", "\u202e \x1b", "<b></b>"])

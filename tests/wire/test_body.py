@@ -11,20 +11,25 @@ from typing import Any
 
 import pytest
 
-from sift.wire.body import parse_json
+from sift.wire.body import MAX_MEMBERS, parse_json
 from sift.wire.endpoint import MAX_BODY
 from tests.calls import drip, send
 from tests.vendors import Seen, Vendors, reply
 from tests.wire.clients import GOOD, OK, answer, failure
 
 PACKED = gzip.compress(b'{"results": []}')
+MEMBERS = [gzip.compress(part) for part in (b'{"resu', b"", b'lts": []}', b"")]
+CHUNKS = b"".join(b"%x\r\n%b\r\n" % (len(member), member) for member in MEMBERS) + b"0\r\n\r\n"
+BLANKS = gzip.compress(b" " * 99)
 BROKEN = {
     "empty body": OK + b"Content-Length: 0\r\n\r\n",
     "HTML": OK + b"Content-Type: text/html\r\n\r\n<!doctype html><title>sign in</title>",
     "gzip without its check sum": OK + b"Content-Encoding: gzip\r\n\r\n" + PACKED[:-1],
     "gzip with a wrong check sum": OK + b"Content-Encoding: gzip\r\n\r\n" + PACKED[:-8] + b"12345678",
     "gzip and more": OK + b"Content-Encoding: gzip\r\n\r\n" + PACKED + b"more",
-    "gzip and another": OK + b"Content-Encoding: gzip\r\n\r\n" + PACKED + PACKED,
+    "gzip of two documents": OK + b"Content-Encoding: gzip\r\n\r\n" + PACKED + PACKED,
+    "gzip and half a member": OK + b"Content-Encoding: gzip\r\n\r\n" + PACKED + PACKED[:9],
+    "gzip of too many members": OK + b"Content-Encoding: gzip\r\n\r\n" + BLANKS * MAX_MEMBERS + PACKED,
     "gzip that is none": OK + b'Content-Encoding: gzip\r\n\r\n{"results":[]}',
     "gzip twice": OK + b"Content-Encoding: gzip, gzip\r\n\r\n" + gzip.compress(PACKED),
     "gzip that is empty": OK + b"Content-Encoding: gzip\r\n\r\n",
@@ -48,6 +53,9 @@ def test_body_is_unreadable_bad_response(vendors: Vendors, whole: bytes) -> None
     [
         (OK + b"Content-Encoding: identity\r\n\r\n{}", {}),
         (OK + b"Content-Encoding: X-GZIP\r\n\r\n" + PACKED, GOOD),
+        (OK + b"Content-Encoding: gzip\r\n\r\n" + b"".join(MEMBERS), GOOD),
+        (OK + b"Content-Encoding: gzip\r\n\r\n" + BLANKS * (MAX_MEMBERS - 1) + PACKED, GOOD),
+        (OK + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS, GOOD),
         (OK + b"Content-Type: text/html\r\n\r\n{}", {}),
         (OK + b"Content-Type: application/json; charset=latin-1\r\n\r\n" + '{"a":"é"}'.encode(), {"a": "é"}),
         (OK + b"\r\n\xef\xbb\xbf{}", {}),
@@ -57,7 +65,7 @@ def test_body_is_unreadable_bad_response(vendors: Vendors, whole: bytes) -> None
     ],
 )
 def test_body_is_unusual_but_readable_it_is_read(vendors: Vendors, whole: bytes, body: Any) -> None:
-    """contract: HTTP calls: UTF-8 whatever charset is declared, BOM dropped, any JSON value."""
+    """contract: HTTP calls: gzip of one or more members; UTF-8 whatever charset is declared, BOM dropped; any JSON."""
     assert answer(vendors, send(whole)) == body
 
 
@@ -93,14 +101,16 @@ def test_body_has_exactly_the_limit_it_is_read(vendors: Vendors) -> None:
 def test_body_exceeds_the_limit_by_a_byte_it_is_refused(vendors: Vendors) -> None:
     """contract: HTTP calls: over 4 MiB, plain or compressed: `response too large`."""
     whole = b'"' + b"x" * (MAX_BODY - 1) + b'"'
-    for body, headers in ((whole, []), (gzip.compress(whole, 1), [("Content-Encoding", "gzip")])):
+    packed = gzip.compress(whole, 1)
+    members = gzip.compress(whole[:99], 1) + gzip.compress(whole[99:], 1)
+    for body, headers in ((whole, []), *((each, [("Content-Encoding", "gzip")]) for each in (packed, members))):
         error = failure(vendors, reply(body, headers=headers))
         assert (error.reason, error.sent, error.counts) == ("response too large", True, False)
 
 
 def test_body_is_a_bomb_memory_stays_flat(vendors: Vendors) -> None:
     """contract: HTTP calls: 64 kB that inflate to 64 MiB are stopped at the limit."""
-    bomb = gzip.compress(bytes(64 * 1024 * 1024), 9)
+    bomb = gzip.compress(bytes(64 << 20), 9)
     tracemalloc.start()
     try:
         error = failure(vendors, reply(bomb, headers=[("Content-Encoding", "gzip")]))
@@ -109,6 +119,44 @@ def test_body_is_a_bomb_memory_stays_flat(vendors: Vendors) -> None:
         tracemalloc.stop()
     assert error.reason == "response too large"
     assert peak < 4 * MAX_BODY
+
+
+def chunked(piece: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
+
+
+GZIP = OK + b"Content-Encoding: gzip\r\n\r\n"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+OVERHEAD = {
+    "interim answers": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "long interim answers": (b"", b"HTTP/1.1 103 Hints\r\n" + (b"X: " + b"y" * 60_000 + b"\r\n") * 3 + b"\r\n"),
+    "long headers": (OK, b"X: " + b"y" * 60_000 + b"\r\n"),
+    "tiny chunks": (CHUNKED, chunked(b"  ")),
+    "long chunk extensions": (CHUNKED, b"1;" + b"x" * 60_000 + b"\r\n \r\n"),
+    "trailers": (CHUNKED + chunked(b"{}") + b"0\r\n", b"X: y\r\n"),
+    "long trailers": (CHUNKED + chunked(b"{}") + b"0\r\n", b"X: " + b"y" * 60_000 + b"\r\n"),
+    "empty deflate blocks": (GZIP + PACKED[:10], b"\x00\x00\x00\xff\xff"),
+    "empty gzip members": (GZIP, gzip.compress(b"")),
+    "gzip file name": (GZIP + b"\x1f\x8b\x08\x08" + bytes(6), b"a"),
+}
+
+
+@pytest.mark.parametrize(("start", "more"), OVERHEAD.values(), ids=OVERHEAD.keys())
+def test_overhead_never_ends_bad_response_after_a_bounded_part(vendors: Vendors, start: bytes, more: bytes) -> None:
+    """contract: HTTP calls: what is not body may not exceed the body by much, so a call reads a few MiB at most."""
+    sent = 0
+
+    def behave(connection: socket.socket, seen: Seen) -> bool:
+        nonlocal sent
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)
+        connection.sendall(start)
+        block = more * (1 + 65_536 // len(more))
+        while True:  # until the client has closed the connection
+            connection.sendall(block)
+            sent += len(block)
+
+    assert failure(vendors, behave).reason == "bad response"
+    assert sent < 6 * MAX_BODY  # most of it lies in the socket's buffers
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sift.wire.call import Call
+from sift.wire.call import MAX_STEPS, Call
 from sift.wire.connection import MAX_LINE, BadReplyError, Connection
 from tests.calls import later
 from tests.fakes import FakeClock
@@ -133,6 +133,19 @@ def test_read1_everything_was_read_no_memory_is_held(pair: Pair) -> None:
     while connection.read1(50_000) and connection.has_unread():
         pass
     assert max(sys.getsizeof(held) for held in gc.get_referents(connection)) < 1000
+
+
+def test_read1_one_byte_arrives_at_a_time_ends_after_a_bounded_number(pair: Pair) -> None:
+    """contract: HTTP calls: bytes that arrive one by one may not keep a CPU busy until the deadline."""
+    connection, far = pair
+    for _ in range(MAX_STEPS):
+        far.sendall(b"x")
+        assert connection.read1(9) == b"x"
+    with pytest.raises(ValueError, match=r"^too many small pieces$"):
+        connection.wait()
+    connection.call = Call(later())
+    far.sendall(b"x")
+    connection.wait()
 
 
 def test_has_unread_more_was_received_than_read_true(pair: Pair) -> None:

@@ -26,7 +26,6 @@ DRIPS = {
     "silence": (b"", b""),
     "status line": (b"HTTP/1.1 2", b"0"),
     "header": (OK + b"X-Filler: ", b"a"),
-    "interim answers": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     "body of known length": (OK + b"Content-Length: 1000000\r\n\r\n{", b" "),
     "chunked body": (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
     "chunk size": (OK + b"Transfer-Encoding: chunked\r\n\r\n", b"0"),

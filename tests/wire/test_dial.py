@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
 
 from sift.wire.call import Call
-from sift.wire.dial import dial
+from sift.wire.dial import dial, tls_context
 from sift.wire.endpoint import Endpoint
 from sift.wire.resolver import Address, Resolver
 from tests.calls import SECRET, failure_of, later, outcome_of, recorded
+from tests.faults.behaviours import reset
 from tests.vendors import Vendors, reply
-from tests.wire.clients import GOOD, endpoint, post
-from tests.wire.tls import CERTIFICATE, TLSVendors
+from tests.wire.clients import GOOD, endpoint, failure, post
+from tests.wire.tls import CERTIFICATE, PRIVATE, PRIVATE_CA, TLSVendors
 
 
 def test_port_is_closed_unreachable_and_unsent() -> None:
@@ -25,7 +28,7 @@ def test_port_is_closed_unreachable_and_unsent() -> None:
         port = listener.getsockname()[1]
     client = endpoint(port)
     error = failure_of(lambda: post(client, later()))
-    assert (error.reason, error.sent, error.counts) == ("unreachable", False, True)
+    assert (error.reason, error.detail, error.sent, error.counts) == ("unreachable", "refused", False, True)
 
 
 def test_name_does_not_resolve_unreachable_and_unsent() -> None:
@@ -36,14 +39,14 @@ def test_name_does_not_resolve_unreachable_and_unsent() -> None:
 
     client = Endpoint("http://vendor.example/", {}, connections=1, resolver=Resolver(refuse))
     error = failure_of(lambda: post(client, later()))
-    assert (error.reason, error.sent) == ("unreachable", False)
+    assert (error.reason, error.detail, error.sent) == ("unreachable", "name", False)
 
 
 def test_name_is_illegal_unreachable_and_unsent() -> None:
     """contract: HTTP calls: a name that cannot be encoded is `unreachable`."""
     client = Endpoint(f"http://{'x' * 64}.example/", {}, connections=1)
     error = failure_of(lambda: post(client, later()))
-    assert (error.reason, error.sent) == ("unreachable", False)
+    assert (error.reason, error.detail, error.sent) == ("unreachable", "name", False)
 
 
 def test_name_ends_with_a_dot_it_is_looked_up_without() -> None:
@@ -142,7 +145,7 @@ def test_tls_certificate_is_not_trusted_nothing_is_sent() -> None:
         client = endpoint(vendors.port, scheme="https")
         error = failure_of(lambda: post(client, later()))
         assert vendors.seen == []
-    assert (error.reason, error.sent) == ("unreachable", False)
+    assert (error.reason, error.detail, error.sent) == ("unreachable", "certificate", False)
 
 
 def test_tls_certificate_is_for_another_name_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +155,24 @@ def test_tls_certificate_is_for_another_name_nothing_is_sent(monkeypatch: pytest
         client = Endpoint(f"https://localhost:{vendors.port}/tavily/search", {}, connections=1)
         error = failure_of(lambda: post(client, later()))
         assert vendors.seen == []
-    assert (error.reason, error.sent) == ("unreachable", False)
+    assert (error.reason, error.detail, error.sent) == ("unreachable", "certificate", False)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_tls_authority_is_careless_strict_checks_refuse_its_certificate(strict: bool) -> None:
+    """contract: HTTP calls: Python 3.13 makes the strict checks by itself; they fail as an untrusted certificate."""
+    context = tls_context()
+    context.load_verify_locations(PRIVATE_CA)
+    context.verify_flags = ssl.VERIFY_X509_STRICT if strict else ssl.VERIFY_DEFAULT
+    refused = pytest.raises(ssl.SSLCertVerificationError) if strict else nullcontext()
+    with TLSVendors(PRIVATE) as vendors, refused:
+        dial("127.0.0.1", vendors.port, Call(later()), resolver=Resolver(), tls=context).close()
+
+
+def test_connection_is_reset_unreachable(vendors: Vendors) -> None:
+    """contract: Failures: a vendor that resets the connection before it answers is `unreachable`."""
+    error = failure(vendors, reset())
+    assert (error.reason, error.detail, error.sent) == ("unreachable", "reset", True)
 
 
 def test_tls_port_speaks_plain_http_unreachable() -> None:
@@ -168,4 +188,4 @@ def test_tls_port_speaks_plain_http_unreachable() -> None:
         threading.Thread(target=listen, daemon=True).start()
         client = endpoint(listener.getsockname()[1], scheme="https")
         error = failure_of(lambda: post(client, later()))
-    assert (error.reason, error.sent) == ("unreachable", False)
+    assert (error.reason, error.detail, error.sent) == ("unreachable", "tls", False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 
 import pytest
@@ -11,7 +12,7 @@ from sift.wire.dial import dial
 from sift.wire.exchange import Exchange
 from sift.wire.pool import Pool
 from sift.wire.resolver import Resolver
-from tests.calls import later, send
+from tests.calls import hold, later, send
 from tests.vendors import Vendors, reply
 from tests.wire.clients import OK, answer, failure
 
@@ -30,6 +31,27 @@ BROKEN = {
     "no line end after a chunk": CHUNKED + b"2\r\n{}",
     "trailer that is too long": CHUNKED + b"2\r\n{}\r\n0\r\n" + b"x" * 70_000,
 }
+
+
+TWICE = OK + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+IDENTITY = OK + b"Transfer-Encoding: identity\r\nContent-Length: 2\r\n\r\n{}"
+
+
+@pytest.mark.parametrize("whole", [TWICE, TWICE.replace(b"ed\r\nTransfer-Encoding:", b"ed,"), IDENTITY])
+def test_transfer_encoding_is_repeated_or_none_body_is_read_once(
+    vendors: Vendors, release: threading.Event, whole: bytes
+) -> None:
+    """contract: HTTP calls: the answer ends where its framing says, although the connection stays open."""
+    assert answer(vendors, hold(release, whole)) == {}
+
+
+@pytest.mark.parametrize("value", [b"gzip, chunked", b"chunked, gzip", b"x"])
+def test_transfer_encoding_is_unknown_bad_response_at_once(
+    vendors: Vendors, release: threading.Event, value: bytes
+) -> None:
+    """contract: HTTP calls: an encoding that cannot be read is refused, and its end not waited for."""
+    error = failure(vendors, hold(release, OK + b"Transfer-Encoding: " + value + b"\r\n\r\n2\r\n{}\r\n0\r\n\r\n"))
+    assert (error.reason, error.counts) == ("bad response", False)
 
 
 def test_no_status_line_arrives_unreachable(vendors: Vendors) -> None:

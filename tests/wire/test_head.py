@@ -10,7 +10,7 @@ import pytest
 
 from sift.wire.call import Call
 from sift.wire.connection import MAX_LINE, BadReplyError, Connection
-from sift.wire.head import MAX_HEADERS, Head, read_head
+from sift.wire.head import MAX_HEADERS, MAX_INTERIM, Head, read_head
 from tests.calls import later
 
 
@@ -18,6 +18,7 @@ from tests.calls import later
 def received(whole: bytes) -> Iterator[Connection]:
     """Yield a connection that receives these bytes, and then the end of the stream."""
     near, far = socket.socketpair()
+    far.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * len(whole))
     with far:
         far.sendall(whole)
     connection = Connection(near, Call(later()))
@@ -28,6 +29,7 @@ def received(whole: bytes) -> Iterator[Connection]:
 
 
 OK = b"HTTP/1.1 200 OK\r\n"
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,9 @@ OK = b"HTTP/1.1 200 OK\r\n"
             b"HTTP/1.1 102 Wait\r\n\r\nHTTP/1.1 103 Hints\r\nConnection: close\r\n\r\n" + OK + b"\r\n",
             Head(200, {}, True),
         ),
+        (b"HTTP/1.1 104 New\r\n\r\nHTTP/1.1 199 Newer\r\n\r\n" + OK + b"\r\n", Head(200, {}, True)),
+        (CONTINUE * MAX_INTERIM + OK + b"\r\n", Head(200, {}, True)),
+        (b"HTTP/1.1 101 Switching\r\n\r\n", Head(101, {}, True)),
         (OK + b"Connection: Keep, Close\r\n\r\n", Head(200, {"connection": "Keep, Close"}, False)),
         (b"HTTP/1.9 200 OK\r\n\r\n", Head(200, {}, True)),
         (b"HTTP/1.0 200 OK\r\n\r\n", Head(200, {}, False)),
@@ -77,8 +82,10 @@ def test_head_is_complete_status_headers_and_persistence_are_read(whole: bytes, 
         (OK + b"A: b", "a truncated head", True),
         (OK + b"A: b\r\n" * (MAX_HEADERS + 1), "too many headers", True),
         (OK + b"A: " + b"b" * MAX_LINE, "a line that is too long", True),
+        (OK + (b"A: " + b"b" * (MAX_LINE - 9) + b"\r\n") * 3, "a header that is too long", True),
+        (CONTINUE * (MAX_INTERIM + 1) + OK + b"\r\n", "too many interim answers", True),
         (b"HTTP/2 200 OK\r\n\r\n", "an unknown HTTP version", True),
-        (b"HTTP/1.1 100 Continue\r\n\r\n", "no status line", True),
+        (CONTINUE, "no status line", True),
     ],
 )
 def test_head_is_malformed_error_and_whether_a_status_line_arrived(whole: bytes, words: str, is_answered: bool) -> None:

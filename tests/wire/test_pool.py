@@ -7,6 +7,8 @@ import gzip
 import json
 import socket
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, cast
@@ -16,9 +18,11 @@ import pytest
 from sift.errors import SourceError
 from sift.wire.call import Call
 from sift.wire.connection import Connection
-from sift.wire.pool import Pool
-from tests.calls import failure_of, later, outcome_of, recorded, send
-from tests.vendors import Seen, Vendors, reply
+from sift.wire.endpoint import Endpoint
+from sift.wire.pool import MAX_IDLE, Pool
+from tests.calls import failure_of, hold, later, outcome_of, recorded, send
+from tests.fakes import FakeClock
+from tests.vendors import Behaviour, Seen, Vendors, reply
 from tests.wire.clients import GOOD, OK, endpoint, failure, get, keep, post
 from tests.wire.tls import CERTIFICATE, TLSVendors
 
@@ -38,9 +42,9 @@ class FakeConnection:
         self.closed = True
 
 
-def pool(kept: int = 2) -> Pool:
+def pool(kept: int = 2, clock: Callable[[], float] = time.monotonic) -> Pool:
     """Return a pool of fake connections."""
-    return Pool(cast(Any, FakeConnection), kept)
+    return Pool(cast(Any, FakeConnection), kept, clock)
 
 
 def taken(kept: Pool, count: int) -> list[Any]:
@@ -74,6 +78,60 @@ def test_take_newest_are_unusable_they_are_closed_and_the_next_is_used() -> None
     assert (sound.closed, closed.closed, noisy.closed) == (False, True, True)
     (new,) = taken(kept, 1)
     assert new not in (sound, closed, noisy)
+
+
+def test_take_call_wants_a_fresh_one_idle_ones_stay() -> None:
+    """contract: Breaker: a trial says something about the vendor only if its connection is new."""
+    kept = pool()
+    (idle,) = taken(kept, 1)
+    put(kept, idle)
+    call = Call(later(), fresh=True)
+    assert kept.take(call) is not idle
+    assert call.reused_at is None
+    assert (taken(kept, 1), idle.closed) == ([idle], False)
+
+
+def test_take_idle_ones_are_old_they_are_closed() -> None:
+    """contract: HTTP calls: after a minute a firewall may have forgotten an idle connection."""
+    clock = FakeClock(100.0)
+    kept = pool(3, clock)
+    old = taken(kept, 2)
+    put(kept, *old)
+    clock.tick(MAX_IDLE)
+    assert taken(kept, 1)[0] not in old
+    assert [each.closed for each in old] == [True, True]
+
+
+def test_put_another_idle_one_is_old_it_is_closed() -> None:
+    """contract: HTTP calls: also those that no call needs any more, one with each call."""
+    clock = FakeClock(100.0)
+    kept = pool(3, clock)
+    busy, *old = taken(kept, 3)
+    put(kept, *old, busy)
+    clock.tick(MAX_IDLE / 2)
+    call = Call(later())
+    assert kept.take(call) is busy
+    assert call.reused_at == clock.now
+    put(kept, busy)
+    assert not any(each.closed for each in old)
+    clock.tick(MAX_IDLE / 2)
+    for count in (1, 2):
+        assert taken(kept, 1) == [busy]
+        put(kept, busy)
+        assert [each.closed for each in (*old, busy)].count(True) == count
+    assert not busy.closed
+
+
+def test_close_idle_some_were_used_since_these_stay() -> None:
+    """contract: HTTP calls: a connection that answered after the failed call began works."""
+    clock = FakeClock(100.0)
+    kept = pool(3, clock)
+    before, at, since = taken(kept, 3)
+    for each in (before, at, since):
+        put(kept, each)
+        clock.tick(1)
+    kept.close_idle(101.0)
+    assert [each.closed for each in (before, at, since)] == [True, True, False]
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -254,6 +312,68 @@ def test_good_answer_has_excess_bytes_they_are_no_answer_to_the_next_call(vendor
     rest = OK + b"Content-Length: 7\r\n\r\n" + b'"wrong"'
     vendors.behaviour["tavily"] = recorded(keep(OK + b"Content-Length: 2\r\n\r\n{}" + rest), used)
     assert outcome_of(lambda: [post(client, later()) for _ in range(2)]) == [{}, {}]
+    assert len(set(used)) == 2
+
+
+@pytest.mark.parametrize("behaviour", [hold(threading.Event(), b""), send()], ids=["silence", "end"])
+def test_reused_connection_is_dead_the_other_idle_ones_are_closed(vendors: Vendors, behaviour: Behaviour) -> None:
+    """contract: HTTP calls: connections may die together and unnoticed; that costs one call, and not one each."""
+    client = Endpoint(f"http://127.0.0.1:{vendors.port}/tavily/search", {}, connections=3, clock=FakeClock(100.0))
+    old, used, together = list[socket.socket](), list[socket.socket](), threading.Barrier(3)
+
+    def answer(connection: socket.socket, seen: Seen) -> object:
+        together.wait(20)
+        return reply(GOOD)(connection, seen)
+
+    vendors.behaviour["tavily"] = recorded(answer, old)
+    with ThreadPoolExecutor(3) as threads:
+        assert list(threads.map(lambda _: post(client, 120.0), "xxx")) == [GOOD] * 3
+
+    def ignore_old(connection: socket.socket, seen: Seen) -> object:
+        return (behaviour if connection in old else reply(GOOD))(connection, seen)
+
+    vendors.behaviour["tavily"] = recorded(ignore_old, used)
+    assert failure_of(lambda: post(client, 100.05)).counts
+    assert outcome_of(lambda: post(client, 120.0)) == GOOD
+    assert [connection in old for connection in used] == [True, False]
+
+
+def test_call_wants_a_fresh_connection_it_gets_one(vendors: Vendors) -> None:
+    """contract: Breaker: by GET and by POST."""
+    client, used = endpoint(vendors.port), list[socket.socket]()
+    vendors.behaviour["tavily"] = recorded(reply(GOOD), used)
+    assert post(client, later()) == GOOD
+    assert client.post_json({}, deadline=later(), fresh=True) == GOOD
+    assert client.get_json({}, deadline=later(), fresh=True) == GOOD
+    assert len(set(used)) == 3
+
+
+def leave(rest: bytes, due: threading.Event, left: threading.Event) -> Behaviour:
+    """Send a good answer, and when `due` is set another one that nobody asked for."""
+
+    def behave(connection: socket.socket, seen: Seen) -> bool:
+        connection.sendall(OK + b"Content-Length: 2\r\n\r\n{}")
+        due.wait(20)
+        connection.sendall(rest)
+        left.set()
+        return True
+
+    return behave
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_idle_connection_receives_an_answer_it_is_not_used_again(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    """contract: HTTP calls: an answer that arrives after the call has ended is no answer to the next call."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    rest = OK + b"Content-Length: 7\r\n\r\n" + b'"wrong"'
+    due, left, used = threading.Event(), threading.Event(), list[socket.socket]()
+    with TLSVendors() if scheme == "https" else Vendors() as vendors:
+        vendors.behaviour["tavily"] = recorded(leave(rest, due, left), used)
+        client = endpoint(vendors.port, scheme=scheme)
+        assert outcome_of(lambda: post(client, later())) == {}
+        due.set()
+        assert left.wait(10)
+        assert outcome_of(lambda: post(client, later())) == {}
     assert len(set(used)) == 2
 
 
