@@ -1,6 +1,6 @@
 """gunicorn's threaded worker, without the places in which one client makes the others wait or ends the process.
 
-This is the one module that builds on how gunicorn's worker works inside. What it relies on, in gunicorn 25.1 to 27.0:
+This is the one module that builds on how gunicorn's worker works inside. What it relies on:
 
 * `accept(listener)`, `enqueue_req(conn)` and `finish_request(conn, future)` run on the main thread;
 * `accept` raises the OSError of the system's `accept` and has then counted nothing;
