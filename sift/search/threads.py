@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 
@@ -12,10 +13,14 @@ class Threads:
     """Run jobs in the threads of an executor.
 
     most: how many threads may exist. They start with the first jobs, so this can be made before a fork.
+    make: makes an executor of that many threads.
     """
 
-    def __init__(self, most: int, executor: Executor | None = None) -> None:
-        self._executor = executor or ThreadPoolExecutor(max(1, most), "sift-source")
+    def __init__(self, most: int, make: Callable[[int], Executor] | None = None) -> None:
+        self._most = max(1, most)
+        self._make = make or (lambda threads: ThreadPoolExecutor(threads, "sift-source"))
+        self._executor = self._make(self._most)
+        self._lock = threading.Lock()
 
     def run(self, job: Job, ended: Job) -> bool:
         """Run a job, then `ended`; return False, and run neither, if no thread can be started. Neither may raise."""
@@ -26,11 +31,27 @@ class Threads:
                 taken()
                 ended()
 
-        try:
-            self._executor.submit(begin)
-        except RuntimeError:
-            # The executor keeps the job all the same, for the next thread that is free; one may have begun it already.
-            return _take(waiting) is None
+        while True:
+            executor = self._executor
+            try:
+                executor.submit(begin)
+            except RuntimeError:
+                if self._replace(executor):
+                    # It keeps the job all the same, for its next free thread; one may have begun it already.
+                    return _take(waiting) is None
+            else:
+                return True
+
+    def _replace(self, failed: Executor) -> bool:
+        """Give up an executor that could not start a thread; return False if another job has done so already.
+
+        It would count each job that it kept as one more idle thread, and later jobs would wait for those.
+        """
+        with self._lock:
+            if self._executor is not failed:
+                return False
+            self._executor = self._make(self._most)
+        failed.shutdown(wait=False)  # what its threads are doing goes on
         return True
 
 

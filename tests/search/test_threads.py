@@ -46,7 +46,7 @@ def test_job_runs_in_another_thread_and_its_end_is_told_after_it() -> None:
 def test_no_thread_can_be_started_job_is_refused_and_never_runs() -> None:
     """contract: Skips: a call for which there is no thread is not made, then or later."""
     executor, ran = ExhaustedExecutor(), list[str]()
-    assert not Threads(1, executor).run(lambda: ran.append("job"), lambda: ran.append("end"))
+    assert not Threads(1, lambda _: executor).run(lambda: ran.append("job"), lambda: ran.append("end"))
     for begin in executor.kept:
         begin()
     assert ran == []
@@ -55,7 +55,9 @@ def test_no_thread_can_be_started_job_is_refused_and_never_runs() -> None:
 def test_thread_that_became_free_has_begun_the_job_it_is_not_refused() -> None:
     """contract: Skips: what was begun counts as made, although the executor raised."""
     ran = list[str]()
-    assert Threads(1, ExhaustedExecutor(begins=True)).run(lambda: ran.append("job"), lambda: ran.append("end"))
+    assert Threads(1, lambda _: ExhaustedExecutor(begins=True)).run(
+        lambda: ran.append("job"), lambda: ran.append("end")
+    )
     assert ran == ["job", "end"]
 
 
@@ -72,6 +74,33 @@ def test_host_has_threads_again_the_refused_job_stays_undone(monkeypatch: pytest
     assert threads.run(lambda: ran.append("run"), over.set)
     assert over.wait(PATIENCE)
     assert ran == ["run"]
+
+
+def test_host_has_threads_again_jobs_have_a_thread_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """contract: Operations: nothing queues inside, after a time without threads neither."""
+    threads, together = Threads(4), threading.Barrier(5)
+    held, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        held.set()
+        release.wait(PATIENCE)
+
+    def meet() -> None:
+        together.wait(PATIENCE)
+
+    assert threads.run(hold, lambda: None)
+    assert held.wait(PATIENCE)
+    with monkeypatch.context() as host:
+
+        def refuse(thread: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        host.setattr(threading.Thread, "start", refuse)
+        assert [threads.run(lambda: None, lambda: None) for _ in range(8)] == [False] * 8
+    release.set()
+    for _ in range(4):
+        assert threads.run(meet, lambda: None)
+    together.wait(PATIENCE)
 
 
 def test_job_has_ended_nothing_of_it_is_kept() -> None:
