@@ -8,7 +8,7 @@ from typing import Any
 
 from sift.wire.call import Call
 from sift.wire.connection import READ_SIZE, BadReplyError, Connection
-from sift.wire.head import read_head, skip_trailers
+from sift.wire.head import HEAD_ENDS, read_head, skip_trailers
 from sift.wire.pool import Pool
 
 MAX_CHUNKS = 65_536
@@ -113,7 +113,7 @@ class Reply:
             raise BadReplyError("a chunk without a size") from None
         if size < 0:
             raise BadReplyError("a chunk of negative size")
-        if size == 0:
+        if size == 0 and self._connection.read_line() not in HEAD_ENDS:
             skip_trailers(self._connection)
         return size
 

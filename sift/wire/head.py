@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from sift.wire.connection import MAX_LINE, BadReplyError, Connection
 
+HEAD_ENDS = (b"\r\n", b"\n", b"")
+"""What ends trailers; some servers omit the empty line."""
 MAX_HEADERS = 100
 MAX_INTERIM = 8
 """Interim answers before the final one, such as the early hints of a proxy."""
@@ -43,9 +45,9 @@ def read_head(connection: Connection) -> Head:
 
 
 def skip_trailers(connection: Connection) -> None:
-    """Skip the headers that may follow a chunked body. Raises OSError, BadReplyError."""
-    for _ in range(MAX_HEADERS + 1):
-        if connection.read_line() in (b"\r\n", b"\n", b""):  # some servers omit the empty line
+    """Skip the headers that follow a chunked body, after the first. Raises OSError, BadReplyError."""
+    for _ in range(MAX_HEADERS):
+        if connection.read_line() in HEAD_ENDS:
             return
     raise BadReplyError("too many trailers")
 
