@@ -133,6 +133,8 @@ def _reason(response: Response) -> str:
         return f"QUERY or --queries-file: a query has 1 to {MAX_QUERY} characters"
     if response.status == 401:
         return "unauthorized: SIFT_TOKEN must hold a valid key"
+    if response.status == 403 and hint == "origin":
+        return "forbidden: without keys the service answers to localhost, addresses and names without a dot only"
     if response.status == 404:
         return "not found: SIFT_URL must be the service's address alone, without /v1"
     wait = "" if response.retry_after is None else f"; try again in {_wait(response.retry_after)}"

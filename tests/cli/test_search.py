@@ -240,6 +240,7 @@ REFUSALS = {
     "large": (413, "request too large", "", 2, "too large"),
     "unauthorized": (401, "unauthorized", "", 3, "SIFT_TOKEN"),
     "forbidden": (403, "forbidden", "class", 3, "forbidden"),
+    "foreign name": (403, "forbidden", "origin", 3, "names without a dot"),
     "not found": (404, "not found", "", 1, "SIFT_URL"),
     "internal": (500, "internal error", "", 1, "500"),
 }
@@ -342,7 +343,13 @@ def test_broken_pipe_is_silent(environ: Any, service: Any) -> None:
 def test_ctrl_c_is_silent(environ: Any, service: Any) -> None:
     """contract: Command line: an interrupt is exit code 130, as shells have it, without a traceback."""
     service.may_answer.clear()
-    process = subprocess.Popen((*SIFT_SEARCH, "x"), env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        # A shell without job control starts background programs with the signal ignored, these tests among them.
+        ("env", "--default-signal=INT", *SIFT_SEARCH, "x"),
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
     with process:
         assert service.arrived.wait(30)
         process.send_signal(signal.SIGINT)
