@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -143,3 +144,19 @@ def test_auth_knows_no_flag(module: str) -> None:
     tree = ast.parse(MODULES[module].read_text())
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     assert not [text for text in texts if "--" in text]
+
+
+def test_contributing_has_the_same_table() -> None:
+    """CONTRIBUTING, The house: what each package may import, as it is enforced here."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (table,) = re.findall(r"^\| package \|.*?\n\n", text, re.DOTALL | re.MULTILINE)
+    documented: dict[str, frozenset[str]] = {}
+    for row in table.strip().splitlines()[2:]:
+        packages, _, imports = (cell.strip() for cell in row.strip("| ").split(" | "))
+        common, _, more = imports.partition("; ")
+        for package in re.findall(r"`([\w.]+)`", packages):
+            names = re.findall(r"`([\w.]+)`", common + (more if more.startswith(f"`{package}` also") else ""))
+            documented[package] = EVERYTHING if imports == "everything" else frozenset(names) - {package}
+    documented.pop("wsgi.py")
+    enforced = {part: allowed - {"__init__"} for part, allowed in MAY_IMPORT.items() if not part.startswith("__")}
+    assert documented == enforced
