@@ -121,7 +121,7 @@ def install(run: Run) -> bool:
 
 
 def test(run: Run) -> bool:
-    """Tell whether the tests pass in a run's environment, and print what they said once they are through."""
+    """Return whether the tests pass in a run's environment, and print what they said once they are through."""
     command = inside(run, "pytest", "-q", "-p", "no:cacheprovider", *(f"--ignore={path}" for path in LEFT_OUT))
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, cwd=ROOT, errors="replace"

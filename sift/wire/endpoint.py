@@ -45,7 +45,7 @@ class _Request(PreparedRequest):
         self.headers = headers  # type: ignore[assignment]
 
 
-class _Answer(Response):
+class _UnreadResponse(Response):
     """An answer with its body unread, without the cookies and the encoding that requests would extract."""
 
     def __init__(self, request: PreparedRequest, raw: Any) -> None:
@@ -71,7 +71,7 @@ class _Adapter(HTTPAdapter):
         return str(request.url).removeprefix(self._origin)
 
     def build_response(self, req: PreparedRequest, resp: Any) -> Response:
-        return _Answer(req, resp)
+        return _UnreadResponse(req, resp)
 
 
 class Endpoint:
