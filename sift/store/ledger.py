@@ -31,10 +31,10 @@ _SCHEMA = (
 _IDENTITY = "SELECT id FROM identity"
 _NAME_IT = "INSERT OR IGNORE INTO identity VALUES (1, ?)"
 # The next day counts too: a clock that is set back gets no new budget. A day further ahead was a clock gone wrong.
-_SPENT = "SELECT coalesce(sum(credits), 0) FROM spent WHERE source = ?1 AND day BETWEEN ?2 AND ?3"
+_SPENT = "SELECT coalesce(sum(credits), 0) FROM spent WHERE source = :source AND day BETWEEN :day AND :next"
 # One statement, so that checking and taking are atomic between threads and processes.
 _RESERVE = f"""
-INSERT INTO spent (source, day, credits) SELECT ?1, ?2, 1 WHERE ({_SPENT}) < ?4
+INSERT INTO spent (source, day, credits) SELECT :source, :day, 1 WHERE ({_SPENT}) < :cap
 ON CONFLICT (source, day) DO UPDATE SET credits = credits + 1
 """
 _SETTLE = "UPDATE spent SET credits = max(0, credits + ?) WHERE source = ? AND day = ?"
@@ -101,7 +101,7 @@ class SqliteLedger:
         day = self._day()
 
         def count(db: sqlite3.Connection) -> int:
-            spent: int = db.execute(_SPENT, (name, day, _next(day))).fetchone()[0]
+            spent: int = db.execute(_SPENT, {"source": name, "day": day, "next": _next(day)}).fetchone()[0]
             self._known[name] = (day, spent)
             return spent
 
@@ -121,7 +121,8 @@ class SqliteLedger:
         day = self._day()
 
         def take(db: sqlite3.Connection) -> bool:
-            taken = db.execute(_RESERVE, (name, day, _next(day), cap)).rowcount > 0
+            bound = {"source": name, "day": day, "next": _next(day), "cap": cap}
+            taken = db.execute(_RESERVE, bound).rowcount > 0
             known = self._known.pop(name, None)
             if taken and known and known[0] == day:
                 self._known[name] = (day, known[1] + 1)
