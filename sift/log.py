@@ -53,16 +53,23 @@ def refuse_start(message: str) -> None:
     write_stderr(render("critical", "start_refused", {"message": message}))
 
 
-class JsonLog(logging.Handler):
+class LineHandler(logging.Handler):
+    """A handler that takes no lock: a line is written in one call, and nobody must wait for another's."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Emit a record that passes the filters."""
+        passes = bool(self.filter(record))
+        if passes:
+            self.emit(record)
+        return passes
+
+
+class JsonLog(LineHandler):
     """A handler that writes JSON lines, never the text or traceback of an exception: both may hold a query."""
 
     def __init__(self, level: str = "info", write: Callable[[bytes], object] = write_stderr) -> None:
         super().__init__(_LEVELS[level])
         self._write = write
-
-    def createLock(self) -> None:  # noqa: N802 - logging's name
-        """Go without a lock: a line is written in one call, and nobody must wait for another's."""
-        self.lock = None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a logging record: its constant message is the event, its `fields` are the fields."""

@@ -14,21 +14,17 @@ from typing import Any, TextIO, cast
 
 from gunicorn.glogging import Logger  # type: ignore[import-untyped]
 
-from sift.log import JsonLog, render
+from sift.log import JsonLog, LineHandler, render
 
 METHODS = frozenset("GET HEAD POST PUT PATCH DELETE OPTIONS TRACE CONNECT".split())
 
 
-class GunicornLog(logging.Handler):
+class GunicornLog(LineHandler):
     """A handler that writes gunicorn's messages on stderr, as JSON lines."""
 
     def __init__(self, log: JsonLog) -> None:
         super().__init__()
         self._log = log
-
-    def createLock(self) -> None:  # noqa: N802 - logging's name
-        """Go without a lock: a line is written in one call, and nobody must wait for another's."""
-        self.lock = None
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
