@@ -104,7 +104,9 @@ def config(state_dir: Path) -> Config:
 
 def test_credits_are_those_of_every_source_with_a_cap(tmp_path: Path) -> None:
     """A cap of 0 is a cap; the ledger decides when the day ends."""
-    found = build_services(config(tmp_path / "state")).credits()
+    services = build_services(config(tmp_path / "state"))
+    found = services.credits()
+    services.close()
     assert {name: each[:2] for name, each in found.items()} == {"brave_llm": (0, 5), "tavily": (0, 0)}
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT00:00:00Z", each.resets_at) for each in found.values())
 
