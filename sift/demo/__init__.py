@@ -1,6 +1,7 @@
 """Bundled demo sources: the vendors' wire formats over text that is on every machine with Python.
 
-A vendor's stand-in is the module of the same name as the vendor's in `sift.sources`; it is imported on first use.
+A vendor's stand-in is the module of the same name as the vendor's in `sift.sources`. Everything here is imported on
+first use: a service without the demo has no memory to spare for it.
 """
 
 from __future__ import annotations
@@ -9,11 +10,11 @@ import os
 import threading
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from sift.demo.documents import passages
-from sift.demo.index import Index
-from sift.demo.server import Server, serve
-from sift.demo.standin import StandIn
+if TYPE_CHECKING:
+    from sift.demo.server import Server
+    from sift.demo.standin import StandIn
 
 __all__ = ["has", "start"]
 
@@ -32,10 +33,18 @@ def start(vendor: str) -> str:
     global _server
     with _lock:
         if _server is None:
-            _server = serve(Index(passages()))
+            _server = _serve()
         stand_in: StandIn = import_module(f"{__name__}.{vendor}").STAND_IN
         _server.stand_ins[stand_in.path] = stand_in
         return _server.url + stand_in.path
+
+
+def _serve() -> Server:
+    from sift.demo.documents import passages
+    from sift.demo.index import Index
+    from sift.demo.server import serve
+
+    return serve(Index(passages()))
 
 
 def _forget() -> None:

@@ -12,6 +12,8 @@ from typing import NamedTuple
 LOOK_EVERY = 1.0
 CROWDED, CROWDED_LOOKS = 0.6, 2
 """A worker leaves its CPU when others used more than this share of it, so many times in a row."""
+WANTED = 0.02
+"""It does not leave while it uses less than this share itself: nobody waits then, and it would come back late."""
 CALM, CALM_LOOKS = 0.25, 30
 """It takes the CPU again when others used less than this share of all CPUs, so many times in a row."""
 
@@ -43,9 +45,12 @@ def choose_cpu(cpus: Sequence[int], held: Sequence[int | None], workers: int) ->
     return min(cpus, key=lambda cpu: (staying.count(cpu), held.count(cpu)))
 
 
-def decide(pin: Pin, on_its_cpu: float, on_all: float) -> Pin:
-    """Return what follows from a look: the shares that others used of the worker's CPU and of all CPUs."""
-    is_against = on_its_cpu > CROWDED if pin.is_kept else on_all < CALM
+def decide(pin: Pin, own: float, on_its_cpu: float, on_all: float) -> Pin:
+    """Return what follows from a look.
+
+    own: the share of one CPU that the worker used. on_its_cpu, on_all: what others used of its CPU, and of all CPUs.
+    """
+    is_against = on_its_cpu > CROWDED and own > WANTED if pin.is_kept else on_all < CALM
     against = pin.against + 1 if is_against else 0
     if against == (CROWDED_LOOKS if pin.is_kept else CALM_LOOKS):
         return Pin(not pin.is_kept)
@@ -86,7 +91,8 @@ class Pinned:
             return
         before, self._before = self._before, now
         if before is not None:
-            pin = decide(self._pin, others(before, now, {self._cpu}), others(before, now, self._cpus))
+            own = (now.own - before.own) / (now.at - before.at)
+            pin = decide(self._pin, own, others(before, now, {self._cpu}), others(before, now, self._cpus))
             if pin.is_kept != self._pin.is_kept:
                 self._move({self._cpu} if pin.is_kept else self._cpus)
             self._pin = pin

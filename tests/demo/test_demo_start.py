@@ -36,6 +36,11 @@ def test_import_starts_and_reads_nothing() -> None:
     assert run(script) == ["1", "False", "True"]
 
 
+def test_import_loads_no_part_of_the_demo() -> None:
+    """contract: Demo: the wiring imports it always; with the demo off it takes no memory."""
+    assert run("import sys, sift.demo\nprint(*(name for name in sys.modules if 'demo.' in name))") == []
+
+
 def test_demo_imports_nothing_of_sift_but_itself_and_errors() -> None:
     """`sift.demo` may import only `sift.errors`."""
     loaded = run("import sys, sift.demo\nprint(*(name for name in sys.modules if name.startswith('sift.')))")

@@ -60,11 +60,11 @@ def test_worker_that_is_not_pinned_leaves_every_cpu_free() -> None:
     assert choose_cpu([0, 1], (None, 1), 2) == 0
 
 
-def after(pin: Pin, looks: list[tuple[float, float]]) -> list[bool]:
+def after(pin: Pin, looks: list[tuple[float, float]], own: float = 0.3) -> list[bool]:
     """Return whether the worker keeps to its CPU after each look."""
     kept = []
     for on_its_cpu, on_all in looks:
-        pin = decide(pin, on_its_cpu, on_all)
+        pin = decide(pin, own, on_its_cpu, on_all)
         kept.append(pin.is_kept)
     return kept
 
@@ -80,6 +80,11 @@ def test_others_crowd_its_cpu_the_worker_leaves_it() -> None:
 def test_others_are_busy_elsewhere_the_worker_stays() -> None:
     """docs/decisions.md 21: what the other CPUs do is no reason to leave."""
     assert after(Pin(), [(0.3, 0.9)] * 50) == [True] * 50
+
+
+def test_worker_has_nothing_to_do_it_stays_whatever_others_do() -> None:
+    """docs/decisions.md 21: it waits for nobody, and would miss its CPU for the next half minute."""
+    assert after(Pin(), [BUSY] * 50, own=0.01) == [True] * 50
 
 
 def test_host_is_calm_for_a_while_the_worker_comes_back() -> None:
@@ -111,7 +116,8 @@ def test_pinned_follows_its_looks() -> None:
 
     def usage() -> Usage:
         second = next(seconds)
-        return Usage(float(second), 0.0, {0: float(min(second, 4)), 1: 0.0})  # others stop after four seconds
+        own = second / 10
+        return Usage(float(second), own, {0: min(second, 4) + own, 1: 0.0})  # others stop after four seconds
 
     pinned = Pinned(0, {0, 1}, usage, lambda cpus: moves.append(set(cpus)))
     for _ in range(50):
