@@ -18,7 +18,8 @@ from sift.api.v1.search import read
 from sift.cli.flags import FLAGS
 from sift.cli.status import ExitStatus
 from sift.config import Config, all_settings
-from sift.search.fields import DATE_FORM, FIELDS, MAX_QUERIES, Field
+from sift.fields import Field
+from sift.search.fields import DATE_FORM, FIELDS, MAX_QUERIES
 from sift.sources import DECLARED
 from tests.service import ROOT, Service
 from tests.vendors import Vendors

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import click
 from click.types import StringParamType
 
-from sift.search.fields import DATE_FORM, FIELDS, Field, is_day
+from sift.fields import Field
+from sift.search.fields import DATE_FORM, FIELDS, is_day
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

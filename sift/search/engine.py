@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from sift.flight import SingleFlight
 from sift.observe import NullObserver, Observer
 from sift.search.answer import compose, may_be_cached, skip_warnings, unavailable
 from sift.search.cachekey import cache_key, hour_bucket
 from sift.search.calls import Calls
-from sift.search.flight import SingleFlight
 from sift.search.model import Answer, CacheUse, CallerClass, SearchRequest, SearchResult, Skip, Unavailable, unique
 from sift.search.protocols import Cache
 from sift.search.query import normalise_query

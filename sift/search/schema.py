@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
-import math
-import unicodedata
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from marshmallow import EXCLUDE, Schema, ValidationError, fields, post_load, pre_load
+from marshmallow import ValidationError, fields
 
+from sift import validation
 from sift.errors import InvalidQueryError, InvalidSearchError
+from sift.fields import Field
 from sift.search.domains import normalise_domain
-from sift.search.fields import FIELDS, MAX_DOMAINS, MAX_HOST, MAX_QUERIES, Field, is_day
-from sift.search.model import Filter, SearchRequest, unique
+from sift.search.fields import FIELDS, MAX_DOMAINS, MAX_HOST, MAX_QUERIES, is_day
+from sift.search.model import Filter, SearchRequest
 from sift.search.query import clean_query, has_phrase, normalise_query
-
-MAX_FIELD_WARNINGS = 5
+from sift.validation import Choice, Number, Strict
 
 _NAMES = tuple(field.name for field in FIELDS)
 _FILTERS = tuple(field.name for field in FIELDS if field.group == "filter")
 _OTHERS = tuple(field.name for field in FIELDS if field.group == "answer")
 _OTHER_NAMES = {other: field.name for field in FIELDS for other in field.other_names}
 _BY_NAME = {name: field for field in FIELDS for name in (field.name, *field.other_names)}
-# The value that, beside null, stands for an absent field.
-_EMPTY: dict[str, object] = {name: {"string": "", "array": []}.get(field.type) for name, field in _BY_NAME.items()}
-_TYPES: dict[str, tuple[type, ...]] = {"boolean": (bool,), "integer": (int,), "number": (int, float)}
 
 
 def load_search(payload: Mapping[str, Any]) -> SearchRequest:
@@ -48,31 +43,7 @@ def load_search(payload: Mapping[str, Any]) -> SearchRequest:
 
 def unknown_field_warnings(payload: Mapping[str, Any]) -> tuple[str, ...]:
     """Return a warning for each unknown field, at most five, naming the field probably meant."""
-    if payload.keys() <= _EMPTY.keys():
-        return ()
-    known = {_squash(name): name for name in _BY_NAME}
-    warnings: list[str] = []
-    for name in payload:
-        if name in _EMPTY or len(warnings) == MAX_FIELD_WARNINGS:
-            continue
-        shown = "".join(char for char in name if unicodedata.category(char) not in ("Cc", "Cf", "Cs"))[:64]
-        close = difflib.get_close_matches(_squash(shown), known, n=1, cutoff=0.75)
-        meant = f" (did you mean {known[close[0]]}?)" if close else ""
-        warnings.append(f"unknown field ignored: {shown}{meant}")
-    return unique(tuple(warnings))
-
-
-class _Strict(fields.Field[Any]):
-    """A JSON value of exactly the given types: `true` is not a number, `"yes"` and 1 are not booleans."""
-
-    def __init__(self, *types: type, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._types = types
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> Any:
-        if type(value) not in self._types:
-            raise ValidationError("wrong type")
-        return value
+    return validation.unknown_field_warnings(payload, _BY_NAME)
 
 
 class _Domains(fields.Field[Any]):
@@ -96,37 +67,7 @@ def _domains(entries: tuple[str, ...]) -> tuple[str, ...] | None:
 _domains_again = lru_cache(maxsize=128)(_domains)  # an agent sends the same lists with every query
 
 
-class _Number(_Strict):
-    """A number within the field's bounds; an integer if the field is one."""
-
-    def __init__(self, field: Field) -> None:
-        super().__init__(*_TYPES[field.type])
-        self._is_whole = field.type == "integer"
-        self._low = -math.inf if field.minimum is None else field.minimum
-        self._high = math.inf if field.maximum is None else field.maximum
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> float:
-        number: float = super()._deserialize(value, attr, data, **kwargs)
-        if not self._low <= number <= self._high:  # true for NaN as well, though the parser refuses that
-            raise ValidationError("out of range")
-        return number if self._is_whole else float(number) or 0.0  # -0.0 is 0
-
-
-class _Choice(_Strict):
-    """One of the field's choices or their aliases; it comes out as the choice."""
-
-    def __init__(self, field: Field) -> None:
-        super().__init__(str)
-        self._choices = dict(zip(field.choices, field.choices, strict=True)) | dict(field.aliases)
-
-    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
-        chosen = self._choices.get(super()._deserialize(value, attr, data, **kwargs))
-        if chosen is None:
-            raise ValidationError("not a known value")
-        return chosen
-
-
-class _Date(_Strict):
+class _Date(Strict):
     """A real day as YYYY-MM-DD."""
 
     def __init__(self) -> None:
@@ -139,22 +80,6 @@ class _Date(_Strict):
         return text
 
 
-class _Rules(Schema):
-    """Base class of the schema: what applies to every field."""
-
-    class Meta:
-        unknown = EXCLUDE
-
-    @pre_load
-    def _omit(self, payload: Mapping[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Drop absent fields: null for any type, "" for a string, [] for a list (contract: Search request)."""
-        return {name: value for name, value in payload.items() if value is not None and value != _EMPTY.get(name)}
-
-    @post_load
-    def _as_dict(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        return dict(data)
-
-
 def _rule(field: Field) -> fields.Field[Any]:
     """Return the validation of one field by itself; rules between fields are in `_conflicts`, queries in `_queries`."""
     if field.group == "query":
@@ -162,13 +87,13 @@ def _rule(field: Field) -> fields.Field[Any]:
     if field.format == "hostname":
         return _Domains()
     if field.choices:
-        return _Choice(field)
+        return Choice(field)
     if field.format == "date":
         return _Date()
-    return _Strict(bool) if field.type == "boolean" else _Number(field)
+    return Strict(bool) if field.type == "boolean" else Number(field)
 
 
-_SCHEMA = _Rules.from_dict({name: _rule(field) for name, field in _BY_NAME.items()}, name="SearchSchema")()
+_SCHEMA = validation.schema("SearchSchema", _BY_NAME, _rule)
 
 
 def _renamed(data: dict[str, Any], wrong: set[str]) -> set[str]:
@@ -228,7 +153,3 @@ def _conflicts(data: Mapping[str, Any], wrong: set[str], queries: tuple[str, ...
             lambda: bool(data.get("exact_match")) and not all(map(has_phrase, queries)),
         )
     )
-
-
-def _squash(name: str) -> str:
-    return name.lower().replace("_", "").replace("-", "")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sift.errors import InvalidSearchError, SourceError
+from sift.flight import Flight
 from sift.observe import CacheTally
-from sift.search.flight import Flight
 from sift.search.model import Answer, Filter, SearchRequest, SourceOut, Unavailable
 from sift.search.schema import load_search
 from sift.sources import brave, searxng, tavily

@@ -7,7 +7,8 @@ from dataclasses import fields
 
 import pytest
 
-from sift.search.fields import FIELDS, Field
+from sift.fields import Field
+from sift.search.fields import FIELDS
 from sift.search.model import Filter, SearchRequest
 
 NAMES = [field.name for field in FIELDS]

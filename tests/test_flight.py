@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sift.search.flight import SingleFlight
+from sift.flight import SingleFlight
 from tests.fakes import PATIENCE
 
 
