@@ -5,6 +5,9 @@ SiftError
 ├── InvalidJsonError       the body is not a JSON object
 ├── InvalidQueryError      a query is missing or wrong
 ├── InvalidSearchError     another field is wrong
+├── InvalidFetchError      a field of a fetch is wrong
+├── FetchError             a page could not be had
+├── ExtractError           no text could be made of a page
 ├── UnauthorizedError      no valid key
 ├── SourceError            one vendor call failed
 │   └── NoThreadError      it could not be made: no thread
@@ -36,6 +39,30 @@ class InvalidSearchError(SiftError):
     def __init__(self, field: str) -> None:
         super().__init__(field)
         self.field = field
+
+
+class InvalidFetchError(SiftError):
+    """A field of a fetch is wrong; `field` names the first one (contract: Fetch)."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field)
+        self.field = field
+
+
+class FetchError(SiftError):
+    """A page could not be had (contract: Fetch). Carries no URL, host or address.
+
+    state: what went wrong, of a closed vocabulary. hint: where, "" when there is no more to say.
+    """
+
+    def __init__(self, state: str, hint: str = "") -> None:
+        super().__init__(state)
+        self.state = state
+        self.hint = hint
+
+
+class ExtractError(SiftError):
+    """No text could be made of a page, not even by the fallback (contract: Page text)."""
 
 
 class UnauthorizedError(SiftError):
