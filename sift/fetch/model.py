@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from sift.fetch.extract.extractor import Extract
+from sift.fetch.extract.model import Extract, Format
 from sift.fetch.fields import MAX_AGE, MAX_CHARS, TIMEOUT
 
-Format = Literal["markdown", "text"]
 State = Literal[
     "url not allowed",
     "robots disallow",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import parse_qsl, urlsplit
 
 from sift.errors import FetchError, RefusedURLError
+from sift.fetch.extract.model import HTML, PDF
 from sift.fetch.model import RawPage
 from sift.fetch.web import Web, failed
 from sift.guard.url import Target
@@ -19,8 +20,6 @@ MAX_REDIRECTS = 5
 MIB = 1024 * 1024
 MAX_WIRE, MAX_BODY = 5 * MIB, 10 * MIB
 MAX_PDF = 20 * MIB
-PDF = "application/pdf"
-HTML = frozenset({"text/html", "application/xhtml+xml"})
 TYPES = HTML | {
     "text/plain",
     "text/markdown",
