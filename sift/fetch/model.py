@@ -94,7 +94,7 @@ class Failed:
 
     def for_class(self, cls: str) -> Failed:
         """Return what a caller of this class may learn: no answer may tell a restricted one what is inside."""
-        if cls == "restricted" and self.hint in UNREACHABLE:
+        if cls == "restricted" and self.state == "fetch failed" and self.hint in UNREACHABLE:
             return Failed(self.state, "unreachable")
         return self
 

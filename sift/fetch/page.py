@@ -62,10 +62,17 @@ def open_page(
 def redirect(web: Web, target: Target, location: str) -> Target:
     """Return where a redirect leads to. Raises FetchError: it was not the caller who named that address."""
     try:
-        # Headers are read as Latin-1; what was not ASCII in them was UTF-8, as browsers have it.
-        return web.guard.redirect(target, location.encode("latin-1").decode("utf-8", "replace"))
+        return web.guard.redirect(target, _reference(location))
     except RefusedURLError:
         raise FetchError("fetch failed", "redirects") from None
+
+
+def _reference(location: str) -> str:
+    """Return a Location as browsers read it. Headers come as Latin-1; these bytes are UTF-8, or stay what they are."""
+    try:
+        return location.encode("latin-1").decode()
+    except UnicodeError:
+        return "".join(char if char.isascii() else f"%{ord(char):02X}" for char in location)
 
 
 def _read(target: Target, reply: Reply, call: Call, hops: int, *, takes_pdf: bool) -> RawPage:

@@ -114,6 +114,11 @@ def test_location_in_raw_utf_8_is_followed() -> None:
     assert opened(web).url == "https://a.com/%C3%A9"
 
 
+def test_location_in_bytes_that_are_no_utf_8_keeps_them() -> None:
+    web = FakeWeb({START: moved("/caf\xe9"), "https://a.com/caf%E9": page()})
+    assert opened(web).url == "https://a.com/caf%E9"
+
+
 @pytest.mark.parametrize("kind", ["application/x-msdownload", "image/png", "video/mp4", "text/css", "html", "*/*"])
 def test_type_is_not_taken_the_body_is_not_read(kind: str) -> None:
     """contract: Fetch: refused by its declared type, before anything of it is read."""

@@ -13,6 +13,7 @@ from tests.fetch.web import FakeReply, FakeWeb, Step, moved
 
 PAGE = "https://a.com/x"
 ROBOTS = "https://a.com/robots.txt"
+GONE = "https://gone.com/robots.txt"
 ALLOWED = RobotsRules(allowed=True, delay=None)
 
 
@@ -47,7 +48,7 @@ def text(content: bytes = b"User-agent: *\nDisallow: /x") -> FakeReply:
 
 def asked(answer: Step, reader: Reader | None = None, clock: Clock | None = None) -> tuple[Robots, FakeWeb, Any]:
     """Return robots.txt files of a web where the host has this one."""
-    web = FakeWeb({ROBOTS: answer})
+    web = FakeWeb({ROBOTS: answer, GONE: FetchError("fetch failed", "dns")})
     return Robots(web, reader or Reader(), clock or Clock()), web, web.guard.target(PAGE)  # type: ignore[arg-type]
 
 
@@ -59,7 +60,9 @@ def test_text_is_given_to_the_reader_whose_word_counts(allowed: bool) -> None:
     assert reader.given == [(b"User-agent: *\nDisallow: /x", "Sift", PAGE)]
 
 
-@pytest.mark.parametrize(("status", "allowed"), [(404, True), (403, True), (401, True), (304, True), (500, False), (503, False)])
+@pytest.mark.parametrize(
+    ("status", "allowed"), [(404, True), (403, True), (401, True), (304, True), (500, False), (503, False)]
+)
 def test_status_decides_when_there_is_no_text(status: int, allowed: bool) -> None:
     """RFC 9309, 2.3.1.3 and 2.3.1.4: unavailable allows all, a server out of order nothing."""
     robots, _, target = asked(FakeReply(status))
@@ -88,7 +91,7 @@ def test_host_cannot_be_had_the_failure_is_the_pages_own(hint: str) -> None:
         FetchError("fetch failed", "bad response"),
         FetchError("fetch timeout"),
         moved("http://127.0.0.1/robots.txt"),
-        moved("https://gone.com/robots.txt"),
+        moved(GONE),
     ],
 )
 def test_robots_txt_is_broken_or_late_or_leads_astray_nothing_is_allowed(answer: Step) -> None:
