@@ -8,7 +8,8 @@ SiftError
 ├── UnauthorizedError      no valid key
 ├── SourceError            one vendor call failed
 │   └── NoThreadError      it could not be made: no thread
-└── SearchUnavailableError no source answered
+├── SearchUnavailableError no source answered
+└── ExtractError           no text could be got out of a page
 """
 
 from __future__ import annotations
@@ -96,3 +97,7 @@ class SearchUnavailableError(SiftError):
         self.warnings = warnings
         self.sources_failed = sources_failed
         self.retry_after = retry_after
+
+
+class ExtractError(SiftError):
+    """No text could be got out of a document, not even by the builtin extractor (contract: Page text)."""

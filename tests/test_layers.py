@@ -26,6 +26,7 @@ MAY_IMPORT = {
     "store": frozenset({"search", "errors"}),
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),
+    "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "__init__"}),
     "sources": frozenset({"search", "wire", "config", "errors", "__init__"}),
     "demo": frozenset({"errors"}),
     "client": frozenset({"errors", "__init__"}),
@@ -43,9 +44,11 @@ MAY_CONNECT = {"wire", "client"}
 CONNECTS_NOWHERE = {
     "sift.search.urls": {"socket"},  # `inet_aton` parses the old spellings of IPv4 addresses
     "sift.output": {"socket", "select"},  # the log may go to a socket, systemd's
+    "sift.fetch.extract.process": {"select"},  # waits at the pipes of child processes
     "sift.server.listen": {"socket"},
     "sift.server.linger": {"socket"},
 }
+EXTRACTORS = {"trafilatura", "pypdf", "protego", "lxml"}
 VENDORS = ("searxng", "brave", "tavily")
 
 
@@ -109,6 +112,13 @@ def test_network_is_imported_by_the_wire_and_the_client_only(module: str) -> Non
     if _part(module) not in MAY_CONNECT:
         barred = NETWORK - CONNECTS_NOWHERE.get(module, set())
         assert not [name for name in _imports(module) if any(f"{name}.".startswith(f"{bar}.") for bar in barred)]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_extractors_are_imported_in_their_room_only(module: str) -> None:
+    """contract: Page text. No extractor is safe in the serving process, so none may be loaded by anything else."""
+    if not module.startswith("sift.fetch.extract."):
+        assert not {name.split(".")[0] for name in _imports(module)} & EXTRACTORS
 
 
 def test_wire_names_no_vendor() -> None:

@@ -1,0 +1,1 @@
+"""Opening pages: what a guarded fetch brings, and the readable text in it."""
