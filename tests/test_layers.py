@@ -52,9 +52,11 @@ CONNECTS_NOWHERE = {
     "sift.search.urls": {"socket"},  # `inet_aton` parses the old spellings of IPv4 addresses
     "sift.guard.url": {"urllib3"},  # its parser is the second one, which must agree
     "sift.output": {"socket", "select"},  # the log may go to a socket, systemd's
+    "sift.fetch.extract.process": {"select"},  # waits at the pipes of child processes
     "sift.server.listen": {"socket"},
     "sift.server.linger": {"socket"},
 }
+EXTRACTORS = {"trafilatura", "pypdf", "protego", "lxml"}
 VENDORS = ("searxng", "brave", "tavily")
 
 
@@ -128,6 +130,13 @@ def test_guard_imports_no_more_of_urllib3_than_its_parser() -> None:
         "LocationParseError",
         "parse_url",
     }
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_extractors_are_imported_in_their_room_only(module: str) -> None:
+    """contract: Page text. No extractor is safe in the serving process, so none may be loaded by anything else."""
+    if not module.startswith("sift.fetch.extract."):
+        assert not {name.split(".")[0] for name in _imports(module)} & EXTRACTORS
 
 
 def test_wire_names_no_vendor() -> None:
