@@ -85,14 +85,14 @@ def test_url_with_a_character_that_parsers_cut_or_turn_is_refused(at: int, unfit
         parse(_GOOD[:at] + unfit + _GOOD[at:])
 
 
-@given(st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S")), min_size=1, max_size=24))
+@given(st.text("abcxyz019-", min_size=1, max_size=24))
 @moderate
 def test_punycode_that_passes_is_that_of_what_it_stands_for(digits: str) -> None:
-    """contract: Guard: Punycode label stands for what the mapping leaves alone, so that there is one spelling."""
+    """contract: Guard: Punycode stands for what the mapping leaves alone, so that a name has one spelling."""
     target = read(f"http://xn--{digits}.com/")
-    if target is not None and target.host.startswith("xn--") and target.host.count(".") == 1:
-        label = target.host.removesuffix(".com").removeprefix("xn--").encode().decode("punycode")
-        assert parse(f"http://{label}.com/") == Target("http", target.host, 80, target.path)
+    if target is not None:
+        label = target.host.partition(".")[0].removeprefix("xn--").encode().decode("punycode")
+        assert parse(f"http://{label}.com/") == target
 
 
 @pytest.mark.parametrize("name", SPECIAL_NAMES)
