@@ -47,6 +47,7 @@ class Extractor:
         command: Sequence[str] = (),
         environ: Mapping[str, str] = os.environ,
         idle: float = IDLE,
+        fat: int = FAT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._children = max(1, children)
@@ -54,6 +55,7 @@ class Extractor:
         self._command = tuple(command)
         self._environ = environment(environ)
         self._idle_seconds = idle
+        self._fat = fat
         self._clock = clock
         self.takes_pdf = installed.has_pypdf()
         self._reset()
@@ -177,7 +179,7 @@ class Extractor:
         raise ExtractError
 
     def _give(self, child: Child, *, keep: bool) -> None:
-        keep = keep and child.memory() <= FAT
+        keep = keep and child.memory() <= self._fat
         with self._lock:
             self._busy.discard(child)
             keep = keep and not self._closed

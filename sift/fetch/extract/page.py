@@ -26,8 +26,14 @@ def load_readable() -> ModuleType | None:
         return None
 
 
-def extract(document: Document, format: Format, *, html: bool, readable: Any, is_builtin: bool = False) -> Extract:
-    """Return the readable text of an HTML document. is_builtin: whether trafilatura has had its chance already."""
+def extract(
+    document: Document, format: Format, *, html: bool, readable: Any, is_builtin: bool = False, seconds: float = 2.5
+) -> Extract:
+    """Return the readable text of an HTML document.
+
+    readable: the module of that name, if it is there. is_builtin: whether it has had its chance already.
+    seconds: what the builtin extractor may take.
+    """
     text = decode(document.body, document.charset, readable.detect if readable else None)
     found: Extract | None = None
     cause = "" if readable or is_builtin else NOT_INSTALLED
@@ -41,7 +47,7 @@ def extract(document: Document, format: Format, *, html: bool, readable: Any, is
         except Exception:  # whatever a page does to it: there is another one
             found = None
     if found is None:
-        found = builtin.extract(text, document.url, format)
+        found = builtin.extract(text, document.url, format, seconds=seconds)
     warnings = [cause] if cause else []
     warnings += [warning for warning in found.warnings if warning != cause]
     if has_little(found.content, text):
