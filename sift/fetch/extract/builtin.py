@@ -23,7 +23,7 @@ _PIECE = 64 << 10
 
 _HIDDEN = ("script", "style", "xmp", "iframe", "noembed", "noframes", "svg", "math", "template")
 _OPENING = re.compile(rf"<(?:!--|[!?]|({'|'.join(_HIDDEN)})(?=[\s/>]))", re.IGNORECASE)
-_END_OF = {name: re.compile(rf"</{name}(?=[\s/>])[^>]*+>", re.IGNORECASE) for name in _HIDDEN}
+_END_OF = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _HIDDEN}
 _JSON_LD = re.compile(r"""[^>]*?\btype\s*=\s*["']?application/ld\+json[^>]*>""", re.IGNORECASE)
 _UNFINISHED = re.compile(r"<[/a-zA-Z!?][^<]*")
 _LONG_REFERENCE = re.compile("&#[0-9]{8,}")  # no character, and too many digits for `int`
@@ -104,7 +104,7 @@ def _end_of(text: str, opening: re.Match[str], declarations: Declarations | None
         start = _JSON_LD.match(text, opening.end(), end.start())
         if start:
             declarations.json_ld(text[start.end() : end.start()])
-    return end.end() if end else -1
+    return text.find(">", end.end()) + 1 or -1 if end else -1
 
 
 class _Parser(HTMLParser):

@@ -137,12 +137,11 @@ class Extractor:
     def _ask(self, child: Child, job: Frame, check: Callable[[Frame], Result], deadline: float) -> Result:
         is_sound = False
         try:
-            answer = child.run(job, deadline)
-            is_sound = answer.header.get("failed") is True
-            if is_sound:
-                raise ExtractError
-            result = check(answer)
+            result = check(child.run(job, deadline))
             is_sound = True
+        except ExtractError:  # the child says itself that there is no text to be had
+            is_sound = True
+            raise
         except BadFrameError:
             raise JobLostError("memory", begun=True) from None
         finally:

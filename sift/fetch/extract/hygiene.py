@@ -23,7 +23,6 @@ _NO_LETTERS = re.compile(r"[^\w\s\x00-\x7f]{31,}")
 _MOST_MARKS = 30  # Unicode's Stream-Safe Text Format; NFC would sort longer runs in quadratic time
 _FEW = 8
 _BLANKS = re.compile(r"[^\S\n]+")
-_ENDS = re.compile(r"[^\S\n]+$", re.MULTILINE)
 _EMPTY_LINES = re.compile(r"\n{3,}")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _MARKER = re.compile(r" *(?:[-*+] |[0-9]{1,9}[.)] )")
@@ -60,7 +59,8 @@ def line(text: str, limit: int) -> str:
 
 def verbatim(text: str) -> str:
     """Return a text with its white space, but without that at the ends of lines, and with single empty lines."""
-    return _EMPTY_LINES.sub("\n\n", _ENDS.sub("", clean(text))).strip("\n")
+    lines = "\n".join(map(str.rstrip, clean(text).split("\n")))
+    return _EMPTY_LINES.sub("\n\n", lines).strip("\n")
 
 
 def markdown(text: str) -> str:

@@ -40,7 +40,7 @@ def find(document: Document, format: Format, *, seconds: float, **options: Any) 
         return plain.extract(text)
     if feed.is_html(text):
         return page.extract(document, format, seconds=seconds, **options)
-    return feed.extract(text, document.url, format)
+    return feed.extract(text, document.url, format, seconds=seconds)
 
 
 def to_frame(extract: Extract) -> Frame:

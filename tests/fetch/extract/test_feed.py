@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sift.fetch.extract.feed import extract, is_html
+from sift.fetch.extract.model import TIMEOUT
 
 URL = "https://site.example/feed.xml"
 RSS = """<?xml version="1.0"?>
@@ -55,6 +56,15 @@ def test_feed_that_breaks_off_has_the_entries_so_far() -> None:
     """contract: Page text. A body may have been cut at its limit."""
     found = extract(RSS[: RSS.index("No title")], URL, "markdown")
     assert found.content.startswith("## First item")
+
+
+def test_feed_that_takes_too_long_is_cut_and_says_so() -> None:
+    """contract: Page text. The entries that were read in time are what there is."""
+    times = iter([0.0, 1.0, 3.0])
+    found = extract(RSS, URL, "text", clock=lambda: next(times), seconds=2)
+    assert found.warnings == (TIMEOUT,)
+    assert found.content.startswith("First item")
+    assert "No title" not in found.content
 
 
 def test_xhtml_is_a_page() -> None:

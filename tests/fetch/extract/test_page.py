@@ -62,6 +62,13 @@ def test_memory_that_runs_out_is_no_matter_of_this_process() -> None:
         run(Readable(MemoryError()))
 
 
+def test_memory_that_ran_out_unnoticed_is_one_that_ran_out() -> None:
+    """contract: Page text. trafilatura takes it for a page without text, and an agent must not."""
+    with pytest.raises(MemoryError):
+        run(Readable(None), is_starved=lambda: True)
+    assert run(Readable(FOUND), is_starved=lambda: True) == FOUND
+
+
 def test_extra_that_is_missing_is_said() -> None:
     """contract: Page text. The builtin extractor is what a plain installation has."""
     found = run(None)
