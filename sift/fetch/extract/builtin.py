@@ -32,6 +32,10 @@ _SKIPPED = frozenset(
     "head nav footer aside noscript button select textarea dialog menu object audio video canvas".split()
 )
 _SKIPPED_ROLES = frozenset("navigation search banner contentinfo complementary menu menubar dialog".split())
+# Whole names of classes and ids that leave no doubt; parts of names would hit content as well.
+_SKIPPED_NAMES = frozenset(
+    "breadcrumb breadcrumbs docnav footer mainmenu menu nav navbar navfooter navheader navigation sidebar".split()
+)
 _MAIN = frozenset(("main", "article"))
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -138,7 +142,7 @@ class _Parser(HTMLParser):
         if self._skipped.opened(tag):
             return
         role = (attributes.get("role") or "").lower()
-        if tag in _SKIPPED or role in _SKIPPED_ROLES or "hidden" in attributes:
+        if tag in _SKIPPED or role in _SKIPPED_ROLES or "hidden" in attributes or _is_boilerplate(attributes):
             if tag not in _VOID and tag not in ("body", "html"):
                 self.writer.end()
                 self._skipped.enter(tag)
@@ -253,6 +257,12 @@ class _Parser(HTMLParser):
     def _end_pre(self) -> None:
         self.writer.verbatim("".join(self._pre or ()))
         self._pre = None
+
+
+def _is_boilerplate(attributes: dict[str, str | None]) -> bool:
+    """Return whether an element is named as a part that surrounds the page's text."""
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:200].lower()
+    return not names.isspace() and not _SKIPPED_NAMES.isdisjoint(names.split())
 
 
 class _Region:

@@ -43,6 +43,7 @@ MARKDOWN = [
     ("<title>T</title><p>a", "a"),
     ("<head><p>a", "a"),
     ("<nav>n</nav><div role=navigation>n<div>n</div></div><footer>f</footer><aside>s</aside><button>b</button>a", "a"),
+    ("<div class='x NavHeader'>n</div><table id=footer><tr><td>f</table><p class=footnote>a", "a"),
     ("<nav>never closed<main>a</main>", "a"),
     ("<p hidden>h</p><input hidden>a", "a"),
     ("a<script>if (a<b) '</p>'</script><style>p{}</style><svg><text>x</text></svg>b", "ab"),

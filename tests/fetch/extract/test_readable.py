@@ -95,6 +95,13 @@ def test_date_in_the_url_or_the_text_is_no_declaration() -> None:
     assert found.published_date == ""
 
 
+def test_section_is_not_dropped_for_the_name_of_its_anchor() -> None:
+    """contract: Page text. Its name repeats its heading and says nothing of what it is for."""
+    heading = "<h2>Multiple unrelated errors, comments</h2>"
+    section = f"<section id='multiple-unrelated-errors-comments'>{heading}<p>{WORDS * 3}Kept.</p></section>"
+    assert "Kept." in markdown(page(section))
+
+
 def test_html_is_cleaned_and_given_when_asked_for() -> None:
     """contract: Scrape. The readable part alone."""
     found = extract(ARTICLE, URL, "markdown", html=True)
