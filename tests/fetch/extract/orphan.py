@@ -16,16 +16,20 @@ from sift.fetch.extract.process import Limits
 
 
 def main(what: str) -> None:
-    """Read a page; `busy`: be in the middle of another; `fork`: go on in a forked process, which reads one too."""
+    """Read a page.
+
+    what: `busy`: be in the middle of another; `fork`: also be a forked process; `use fork`: one that reads a page, too.
+    """
     extractor = Extractor(2, limits=Limits(wall=2.0))
     read(extractor, b"x", "text/plain")
     if what == "busy":
         threading.Thread(target=read, args=(extractor, b"<b>a</b>" * 60_000, "text/html"), daemon=True).start()
         threading.Event().wait(1)
     print(*extractor.pids, flush=True)
-    if what == "fork" and not os.fork():
-        found = read(extractor, b"forked", "text/plain")
-        print(os.getpid(), found, *extractor.pids, flush=True)
+    if "fork" in what and not os.fork():
+        if what == "use fork":
+            read(extractor, b"x", "text/plain")
+        print(os.getpid(), *extractor.pids, flush=True)
     threading.Event().wait()
 
 

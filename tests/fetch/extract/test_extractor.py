@@ -253,7 +253,7 @@ def test_deadline_ends_the_job_and_its_child(make: Callable[..., Extractor], beh
 def test_deadline_ends_the_wait_for_a_child(make: Callable[..., Extractor], tmp_path: Path) -> None:
     """contract: Page text. The page that has the child is not disturbed."""
     mark = tmp_path / "mark"
-    extractor = make(command=command("hang", str(mark)))
+    extractor = make(command=command("hang", str(mark)), limits=Limits(wall=60))
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(read, extractor, html("x"))
         wait_for(mark.exists)
