@@ -175,6 +175,8 @@ class Servers:
                 data = step["drip"].encode("latin-1")
                 while not _has_left(connection, step["every"]):
                     self._send(connection, hit, data[hit.sent % len(data) :][:1])
+            elif "pause" in step:
+                _has_left(connection, step["pause"])
             elif "hold" in step:
                 self._wait(step["hold"])
             elif "stall" in step:

@@ -31,6 +31,11 @@ def drip(data: bytes, every: float = 0.02) -> Steps:
     return [{"drip": data.decode("latin-1"), "every": every}]
 
 
+def pause(seconds: float) -> Steps:
+    """Wait, as a slow server does."""
+    return [{"pause": seconds}]
+
+
 def hold(gate: str) -> Steps:
     """Wait until the test opens this gate."""
     return [{"hold": gate}]
