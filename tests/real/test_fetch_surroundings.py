@@ -109,30 +109,36 @@ def descendants(pid: int) -> set[int]:
     return found
 
 
-@pytest.mark.parametrize("end", ["stop", "quick stop", "reload", "worker killed", "child killed"])
-def test_children_do_not_outlive_their_worker(end: str, world: World, tmp_path: Path) -> None:
-    """contract: Page text: after a stop, a reload or a loss no process is left over, and pages are still read."""
+def read_a_page(sift: Inside, world: World) -> set[int]:
+    """Have a page read, and return the children that do such work."""
+    wait_for(lambda: sift.fetch(f"http://{world.host(pages={'/': article()})}/").status == 200)
+    children = descendants(worker(sift))
+    assert children, "text is extracted in a process of its own"
+    return children
+
+
+def gone(pids: set[int]) -> bool:
+    """Return whether none of these processes runs any more."""
+    return not any(map(is_alive, pids))
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGQUIT], ids=lambda sig: sig.name)
+def test_children_do_not_outlive_their_worker(sig: signal.Signals, world: World, tmp_path: Path) -> None:
+    """contract: Page text: after a loss, a reload and a stop no process is left over, and pages are read meanwhile."""
     with Inside(world, tmp_path) as sift:
         assert sift.process is not None
-        sift.page(f"http://{world.host(pages={'/': article()})}/")
-        pid = worker(sift)
-        children = descendants(pid)
-        assert children, "text is extracted in a process of its own"
-        if end == "stop":
-            assert sift.stop() == 0
-        elif end == "quick stop":
-            sift.stop(signal.SIGQUIT)
-        elif end == "reload":
-            sift.process.send_signal(signal.SIGHUP)
-        elif end == "worker killed":
-            os.kill(pid, signal.SIGKILL)
-        else:
-            for child in children:
-                os.kill(child, signal.SIGKILL)
-        wait_for(lambda: not any(is_alive(child) for child in children))
-        if end in ("reload", "worker killed", "child killed"):
-            wait_for(lambda: sift.fetch(f"http://{world.host(pages={'/': article()})}/").status == 200)
-            assert end == "child killed" or pid not in workers(sift)
+        children = read_a_page(sift, world)
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        wait_for(lambda: gone(children))
+        for number in (signal.SIGKILL, signal.SIGHUP):
+            children, pid = read_a_page(sift, world), worker(sift)
+            os.kill(pid if number == signal.SIGKILL else sift.process.pid, number)
+            wait_for(lambda children=children, pid=pid: gone(children) and workers(sift) not in ([], [pid]))
+            wait_for(lambda: len(workers(sift)) == 1)
+        children = read_a_page(sift, world)
+        assert sift.stop(sig) == 0
+        wait_for(lambda: gone(children))
     assert b"Traceback" not in sift.log()
 
 
@@ -213,9 +219,13 @@ def wander(sift: Inside, world: World) -> None:
     urls += [f"http://hang-{host}/{CANARY}", f"http://{host}\\{CANARY}", f"http://[{CANARY}]/", f"//{CANARY}/", CANARY]
     for cls, token in sift.tokens.items():
         auth = {"Authorization": f"Bearer {token}"}
-        for url in urls:
+
+        def both(url: str, cls: str = cls, auth: dict[str, str] = auth) -> None:
             sift.fetch(url, cls, timeout=1)
             sift.post("/v2/scrape", {"url": url, "timeout": 1000, "formats": ["markdown", "html"]}, auth)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(both, urls))
         for field in ("url", "format", "max_chars", "start", "max_age", "timeout", CANARY):
             for value in (CANARY, [CANARY], {CANARY: CANARY}):
                 sift.post("/v1/fetch", {"url": f"http://{CANARY}.localhost/", field: value}, auth)

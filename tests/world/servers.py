@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import select
 import socket
 import ssl
 import struct
 import threading
+import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -173,8 +175,10 @@ class Servers:
                     self._send(connection, hit, data)
             elif "drip" in step:
                 data = step["drip"].encode("latin-1")
-                while not _has_left(connection, step["every"]):
-                    self._send(connection, hit, data[hit.sent % len(data) :][:1])
+                for at in itertools.count():
+                    if _has_left(connection, step["every"]):
+                        break
+                    self._send(connection, hit, data[at % len(data) :][:1])
             elif "pause" in step:
                 _has_left(connection, step["pause"])
             elif "hold" in step:
@@ -217,6 +221,10 @@ def _context(certificate: Path) -> ssl.SSLContext:
 
 
 def _has_left(connection: socket.socket, seconds: float) -> bool:
-    """Wait for the client to leave, at most so long; return whether it has."""
-    readable, _, _ = select.select([connection], [], [], seconds)
-    return bool(readable) and not connection.recv(65536)
+    """Wait for the client to leave, at most so long; return whether it has. What it sends meanwhile is lost."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        readable, _, _ = select.select([connection], [], [], left)
+        if readable and not connection.recv(65536):
+            return True
+    return False

@@ -8,10 +8,12 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tests.real.programs import SIFT, bearer, new_key
+from sift.auth.keys import new_key
+from tests.real.programs import SIFT, bearer
 from tests.service import Reply, Service
 from tests.waiting import wait_for
 from tests.world.servers import CLOSED_PORT
@@ -53,7 +55,8 @@ class Inside(Service):
             self.port = QUIET_PORT
             self.command[self.command.index("127.0.0.1:0")] = f"127.0.0.1:{QUIET_PORT}"
         self.command = world.inside.command(self.command)
-        self.tokens = {cls: new_key(self.state_dir, f"{cls}-bot", cls) for cls in CLASSES}
+        keys = self.state_dir / "keys.json"
+        self.tokens = {cls: new_key(keys, f"{cls}-bot", cls, None, datetime.now(UTC)) for cls in CLASSES}
 
     def start(self) -> Inside:
         """Start the service and return once a worker answers."""

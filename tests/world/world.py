@@ -61,9 +61,10 @@ class Side:
         keys = ("address", "port", "method", "target", "headers", "sni", "sent")
         return [Seen(*(hit[key] for key in keys)) for hit in raw]
 
-    def requests(self, path: str | None = None) -> list[Seen]:
-        """Return the connections on which a request came; path: only those for this one."""
-        return [hit for hit in self.hits() if hit.method and path in (None, hit.target)]
+    def requests(self, path: str | None = None, host: str | None = None) -> list[Seen]:
+        """Return the connections on which a request came; path, host: only those for this one."""
+        found = [hit for hit in self.hits() if hit.method and path in (None, hit.target)]
+        return [hit for hit in found if host in (None, hit.header("host"))]
 
     def waiting(self, gate: str) -> int:
         """Return how many requests wait at a gate."""
