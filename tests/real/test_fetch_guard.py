@@ -167,6 +167,15 @@ def test_name_that_leads_inside_is_refused_and_nothing_is_dialled(bad: str, sift
     assert world.own.hits() == world.outside.hits() == []
 
 
+def test_mapped_address_is_judged_as_the_one_that_it_stands_for(sift: Inside, world: World) -> None:
+    """contract: Guard: the kernel connects such an address over IPv4, which is what counts."""
+    good = world.address()
+    sift.page(f"http://{world.host(f'::ffff:{good}', pages={'/': article()})}/")
+    assert {hit.address for hit in world.outside.hits()} == {good}
+    assert failed(sift.fetch(f"http://{world.host(f'::ffff:{OWN[0]}')}/")) == "address"
+    assert world.own.requests() == []
+
+
 def test_names_that_pass_as_text_and_lead_to_loopback_die_at_the_look_up(sift: Inside, world: World) -> None:
     """contract: Guard: such names are public on purpose, so no list of names can know them."""
     for name, address in (("127.0.0.1.nip.io", "127.0.0.1"), ("localtest.me", "127.0.0.1"), ("a.lvh.me", "::1")):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -79,10 +81,76 @@ def test_body_without_a_type_is_looked_at(body: bytes, status: int, sift: Inside
     assert sift.fetch(f"http://{world.host(pages={'/': answer(body, None)})}/").status == status
 
 
+def pdf(words: str) -> bytes:
+    """Return a PDF of one page with these words."""
+    drawing = b"BT /F1 12 Tf 72 720 Td (%s) Tj ET" % words.encode()
+    objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Length %d>>stream\n%s\nendstream" % (len(drawing), drawing),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    whole, places = b"%PDF-1.4\n", []
+    for number, each in enumerate(objects, 1):
+        places.append(len(whole))
+        whole += b"%d 0 obj\n%s\nendobj\n" % (number, each)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    end = b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % len(whole)
+    return whole + b"xref\n0 6\n0000000000 65535 f \n" + table + end
+
+
+@pytest.mark.parametrize("kind", ["application/pdf", None])
+def test_pdf_gives_its_text(kind: str | None, sift: Inside, world: World) -> None:
+    """contract: Fetch: with its extra; also when nothing but its first bytes says what it is."""
+    page = sift.page(f"http://{world.host(pages={'/': answer(pdf('The keeper counted ships'), kind)})}/")
+    assert (page["extractor"], page["content_type"]) == ("pdf", "application/pdf")
+    assert "The keeper counted ships" in page["content"]
+
+
+@pytest.mark.parametrize("coding", [[], [("Content-Encoding", "gzip")]], ids=["plain", "bomb"])
+def test_pdf_that_is_too_large_is_refused(coding: list[tuple[str, str]], sift: Inside, world: World) -> None:
+    """contract: Fetch: half a PDF is none, so it is not cut at its 20 MiB."""
+    start = b"%PDF-1.4\n" + bytes(1 << 20)
+    body = send(gzip.compress(start * 40)) if coding else [*send(start), *forever(bytes(65536))]
+    host = world.host(pages={"/": [*send(head("application/pdf", headers=coding)), *body]})
+    assert failed(sift.fetch(f"http://{host}/", timeout=30)) == "too large"
+    assert world.outside.requests("/")[0].sent < 22 << 20
+
+
 def test_pdf_that_says_it_is_html_is_no_html(sift: Inside, world: World) -> None:
     """contract: Fetch: its bytes never reach the extractor for HTML."""
     reply = sift.fetch(f"http://{world.host(pages={'/': answer(PDF, HTML)})}/")
     assert reply.status == 415 or failed(reply)
+
+
+@pytest.mark.parametrize("kind", ["application/xml", "text/xml", "application/rss+xml", "application/xhtml+xml", HTML])
+def test_markup_reaches_no_file_and_no_host(kind: str, sift: Inside, world: World, tmp_path: Path) -> None:
+    """contract: Page text: entities, document types, style sheets and frames of a page are not fetched."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("xqsecretqx")
+    there = world.host(pages={"*": answer("<!ENTITY d 'xqsecretqx'>", "application/xml-dtd")})
+    declared = "".join(f"<!ENTITY {'ab'[n % 2]}{n} '{f'&{chr(97 + (n - 1) % 2)}{n - 1};' * 10}'>" for n in range(1, 9))
+    body = f"""<?xml version="1.0"?><?xml-stylesheet href="http://{there}/s.xsl"?>
+        <!DOCTYPE x SYSTEM "http://{there}/x.dtd" [<!ENTITY f SYSTEM "file://{secret}"><!ENTITY h SYSTEM "http://{there}/h">
+        <!ENTITY % p SYSTEM "http://{there}/p">%p;<!ENTITY a0 "words">{declared}]>
+        <html xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="http://{there}/i"/><body><p>{ARTICLE}</p>
+        <p>&f; &h; &d; &a8;</p><iframe src="http://{there}/f"></iframe><img src="http://{there}/g"/></body></html>"""
+    reply = sift.fetch(f"http://{world.host(pages={'/': answer(body, kind)})}/")
+    assert b"xqsecretqx" not in reply.body.replace(str(secret).encode(), b"")
+    assert len(reply.body) < 1 << 20
+    assert world.queries(there) == []
+    assert world.own.hits() == []
+
+
+@pytest.mark.parametrize(
+    "charset", "bz2_codec zlib hex base64 rot13 uu punycode idna unicode_escape utf-7 nonsense x".split()
+)
+def test_charset_is_no_command(charset: str, sift: Inside, world: World) -> None:
+    """contract: Page text: some of Python's codecs inflate, and others are no charsets of the web."""
+    for kind in (f"text/plain; charset={charset}", f"text/html; charset={charset}"):
+        page = sift.page(f"http://{world.host(pages={'/': answer(html(), kind)})}/")
+        assert "lighthouse keeper" in page["content"]
 
 
 def test_page_says_what_it_declares_about_itself(sift: Inside, world: World) -> None:
@@ -233,6 +301,38 @@ def test_equal_fetches_are_made_once(sift: Inside, world: World) -> None:
     kinds = sorted(record["cache"] for record in sift.records("fetch")[before:])
     assert kinds.count("miss") == 2
     assert set(kinds) <= {"miss", "shared", "hit"}
+
+
+def test_fetch_with_time_left_does_not_share_the_end_of_a_hasty_one(sift: Inside, world: World) -> None:
+    """contract: Fetch: whoever waited for an equal fetch that ran out of time goes on by itself."""
+    gate = world.gate()
+    host = world.host(pages={"/": [*hold(gate), *article()]})
+    with ThreadPoolExecutor(2) as pool:
+        hasty = pool.submit(sift.fetch, f"http://{host}/", timeout=1)
+        world.await_at(gate)
+        patient = pool.submit(sift.fetch, f"http://{host}/", timeout=30)
+        assert hasty.result().status == 504
+        world.await_at(gate, 2)  # the first one's server still waits, too
+        world.outside.open(gate)
+        assert patient.result().status == 200
+
+
+def test_few_threads_are_not_all_taken_by_fetches(world: World, tmp_path: Path) -> None:
+    """contract: Fetch: search is never held up, however few threads there are."""
+    gate = world.gate()
+    with Inside(world, tmp_path, {"SIFT_THREADS": "4"}) as sift, ThreadPoolExecutor(8) as pool:
+        running = []
+        for cls in ("fleet", "restricted"):
+            hosts = [world.host(pages={"/": [*hold(gate), *article()]}) for _ in range(4)]
+            running += [pool.submit(sift.fetch, f"http://{host}/", cls, timeout=30) for host in hosts]
+        world.await_at(gate)
+        token = {"Authorization": f"Bearer {sift.tokens['fleet']}"}
+        body = json.dumps({"query": "anything"}).encode()
+        try:
+            assert sift.request("POST", "/v1/search", body, token, timeout=10).status == 200
+        finally:
+            world.outside.open(gate)
+        assert {each.result().status for each in running} <= {200, 503}
 
 
 def held(world: World, pool: ThreadPoolExecutor, sift: Inside, gate: str, cls: str, count: int) -> list[Any]:

@@ -103,6 +103,16 @@ def test_no_more_than_five_redirects_are_followed(count: int, sift: Inside, worl
         assert world.queries(there) == []
 
 
+def test_second_location_leads_nowhere(sift: Inside, world: World) -> None:
+    """contract: Guard: what is judged is what is followed, however many there are."""
+    bad, good = "http://127.0.0.1/", f"http://{world.host(pages={'/': article()})}/"
+    for first, second in ((bad, good), (good, bad)):
+        lines = f"HTTP/1.1 302 Found\r\nLocation: {first}\r\nLocation: {second}\r\nContent-Length: 0\r\n\r\n"
+        sift.fetch(f"http://{world.host(pages={'/': send(lines.encode())})}/")
+    assert world.own.hits() == []
+    assert "127.0.0.1" not in {dial.address for dial in world.dials()}
+
+
 def test_redirect_to_itself_ends(sift: Inside, world: World) -> None:
     """contract: Guard: a loop is six requests and no more."""
     url = chain(world, "/")
