@@ -9,7 +9,7 @@ from sift.server.start import start
 
 try:
     _start = start()
-    app = create_app(services=build_services(_start.config, _start.keys, _start.mark))
+    app = create_app(services=build_services(_start.config, _start.keys, _start.mark, _start.cpus))
 except ConfigError as error:
     refuse_start(str(error))
     sys.exit(3)  # gunicorn ends when a worker exits with 3, and respawns it for ever after any other code

@@ -9,16 +9,24 @@ from pathlib import Path
 
 from flask import Flask
 
-from sift import demo, log
+from sift import __version__, demo, log
 from sift.api import errors, guard, health, v1, v2
 from sift.api.services import Credits, Services
+from sift.api.v1 import fetch
 from sift.api.v1.cached import CachedSearch
+from sift.api.v2 import scrape
 from sift.auth.caller import LOCAL
 from sift.auth.identify import KeyFile
 from sift.auth.keystore import MISSING, KeyFileError
 from sift.auth.throttle import Throttle
 from sift.config import Config, SourceConfig
 from sift.errors import ConfigError
+from sift.fetch.extract.extractor import Extractor
+from sift.fetch.fetcher import Fetcher, no_bundled_page
+from sift.fetch.places import Places
+from sift.fetch.robots import Robots
+from sift.fetch.web import Web
+from sift.guard.guard import Guard
 from sift.health import SourceHealth
 from sift.observe import CacheTally, Observers
 from sift.search.calls import Calls
@@ -29,9 +37,13 @@ from sift.sources.lazy import LazySource
 from sift.store.cache import MemoryCache
 from sift.store.ledger import SqliteLedger
 from sift.store.mark import Mark
+from sift.store.pages import PageCache
+from sift.wire.resolver import Resolver
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
 MAKE_A_KEY = "sift key new --name NAME --class CLASS"
+LOOKUPS = 64
+"""Threads for the names of pages; more than the fetches of one caller can leave hanging."""
 _MODULES = {vendor.settings.name: module for module, vendor in VENDORS.items()}
 
 
@@ -49,17 +61,20 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     app.extensions["sift"] = services
     guard.install(app)
     errors.install(app)
-    for blueprint in (v1.bp, v2.bp, health.bp):
+    opening = () if services.fetcher is None else (fetch.bp, scrape.bp)
+    for blueprint in (v1.bp, v2.bp, health.bp, *opening):
         app.register_blueprint(blueprint)
     app.wsgi_app = CachedSearch(app.wsgi_app, services)  # type: ignore[method-assign]
     return app
 
 
-def build_services(config: Config, keys: KeyFile | None = None, mark: Mark | None = None) -> Services:
+def build_services(
+    config: Config, keys: KeyFile | None = None, mark: Mark | None = None, cpus: frozenset[int] = frozenset()
+) -> Services:
     """Build every part from the settings. Raises ConfigError.
 
     keys: those already read, by this process or the one it was forked from. mark: what these processes know together
-    about the ledger.
+    about the ledger. cpus: those that the service may use; this process may be pinned to one of them.
     """
     make = _demo_source if config.demo else build_source
     # A vendor without a stand-in is no demo source: the demo must not query the real one.
@@ -78,6 +93,13 @@ def build_services(config: Config, keys: KeyFile | None = None, mark: Mark | Non
         breaker_seconds=config.breaker_seconds,
         observer=observer,
     )
+    fetcher = _build_fetcher(config, cpus) if config.fetch.enabled else None
+
+    def close() -> None:
+        ledger.close()
+        if fetcher is not None:
+            fetcher.close()
+
     return Services(
         engine=Engine(calls, cache, observer=observer),
         identify=(keys or open_keys(config.keys_file)).identify if config.auth else lambda _: LOCAL,
@@ -90,7 +112,29 @@ def build_services(config: Config, keys: KeyFile | None = None, mark: Mark | Non
         checks_host=not config.auth,
         demo=config.demo,
         notices=(DEMO_NOTICE,) if config.demo else (),
-        close=ledger.close,
+        close=close,
+        fetcher=fetcher,
+    )
+
+
+def _build_fetcher(config: Config, cpus: frozenset[int]) -> Fetcher:
+    settings = config.fetch
+    contact = f" (+{settings.contact})" if settings.contact else ""
+    web = Web(
+        Guard(settings.ports, settings.deny),
+        Resolver(threads=LOOKUPS),
+        user_agent=f"Sift/{__version__}{contact}",
+    )
+    places = Places(settings.places)
+    # One more than a caller may keep busy: nobody's hostile pages hold up the text of others' pages.
+    extractor = Extractor(places.each + 1, cpus)
+    return Fetcher(
+        web,
+        extractor,
+        PageCache(),
+        places=places,
+        robots=Robots(web, extractor) if settings.robots == "all" else None,
+        bundled=demo.page if config.demo else no_bundled_page,
     )
 
 

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
 
-from sift.addresses import is_bindable, is_endpoint
+from sift.environ import Network, Reader, Setting
 from sift.errors import ConfigError
-
-
-class Setting(NamedTuple):
-    """One environment variable. A test compares the README's table with these."""
-
-    name: str
-    default: str
-    help: str
-
 
 SETTINGS = (
     Setting("SIFT_CACHE_TTL", "3600", "seconds an answer is kept; 0 = no cache"),
@@ -41,6 +30,16 @@ SETTINGS = (
     Setting("SIFT_CPU_AFFINITY", "auto", "auto = each worker keeps to a CPU of its own; off = the kernel chooses"),
     Setting("SIFT_BREAKER_FAILURES", "5", "failures in a row after which a source is skipped; 0 = never skip"),
     Setting("SIFT_BREAKER_SECONDS", "30", "seconds it is then skipped"),
+    Setting("SIFT_FETCH", "on", "on or off; off = no page can be opened, and the routes for it are gone"),
+    Setting("SIFT_FETCH_PLACES", "16", "pages one worker opens at a time; a caller may use a quarter of them"),
+    Setting("SIFT_FETCH_PORTS", "", "ports that may be connected to beside 80 and 443, with commas"),
+    Setting(
+        "SIFT_FETCH_DENY",
+        "",
+        "addresses and networks that may not be connected to beside all private ones, with commas",
+    ),
+    Setting("SIFT_ROBOTS", "all", "robots.txt: all = obeyed; batch = by batches only; off = not read"),
+    Setting("SIFT_CONTACT", "", "a URL or mail address in the User-Agent, for sites that are fetched"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
 """The settings of the service; those of the sources are declared by the vendors."""
@@ -113,6 +112,22 @@ class SourceConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class FetchConfig:
+    """The settings of opening pages.
+
+    ports: those allowed beside 80 and 443. deny: networks refused beside those that are not public.
+    robots: `all`, `batch` or `off`. contact: for the User-Agent, "" for none.
+    """
+
+    enabled: bool = True
+    places: int = 16
+    ports: frozenset[int] = frozenset()
+    deny: tuple[Network, ...] = ()
+    robots: str = "all"
+    contact: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All settings of the service.
 
@@ -131,6 +146,7 @@ class Config:
     cpu_affinity: bool = True
     breaker_failures: int = 5
     breaker_seconds: float = 30.0
+    fetch: FetchConfig = FetchConfig()
     log_level: str = "info"
 
     @classmethod
@@ -139,7 +155,7 @@ class Config:
 
         Raises ConfigError naming the variable that is wrong.
         """
-        read = _Reader(environ, all_settings(declared))
+        read = Reader(environ, all_settings(declared))
         demo = read.choice("SIFT_DEMO", ("on", "auto", "off"))
         sources = [_source(read, each) for each in declared]  # also those that are off, so that a bad value is reported
         chosen = [source for source, each in zip(sources, declared, strict=True) if _is_on(source, each)]
@@ -157,6 +173,7 @@ class Config:
             cpu_affinity=read.choice("SIFT_CPU_AFFINITY", ("auto", "off")) == "auto",
             breaker_failures=read.integer("SIFT_BREAKER_FAILURES", 0, 1_000_000),
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
+            fetch=_fetch(read),
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:
@@ -196,7 +213,7 @@ def keys_file(environ: Mapping[str, str]) -> Path:
     return Path(chosen) if chosen else state_dir(environ) / "keys.json"
 
 
-def _source(read: _Reader, declared: VendorSettings) -> SourceConfig:
+def _source(read: Reader, declared: VendorSettings) -> SourceConfig:
     """Read the settings of one vendor's source, whether it is on or off."""
     name = declared.variable
     return SourceConfig(
@@ -209,6 +226,17 @@ def _source(read: _Reader, declared: VendorSettings) -> SourceConfig:
     )
 
 
+def _fetch(read: Reader) -> FetchConfig:
+    return FetchConfig(
+        enabled=read.choice("SIFT_FETCH", ("on", "off")) == "on",
+        places=read.integer("SIFT_FETCH_PLACES", 1, 1024),
+        ports=read.ports("SIFT_FETCH_PORTS"),
+        deny=read.networks("SIFT_FETCH_DENY"),
+        robots=read.choice("SIFT_ROBOTS", ("all", "batch", "off")),
+        contact=read.comment("SIFT_CONTACT"),
+    )
+
+
 def _is_on(source: SourceConfig, declared: VendorSettings) -> bool:
     return bool(source.url) and (bool(source.key) or not declared.key)
 
@@ -217,63 +245,3 @@ def _listed(words: Iterable[str]) -> str:
     """Join words as in a sentence: `a, b or c`."""
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last
-
-
-class _Reader:
-    """Typed access to the environment. A variable that is set but blank counts as unset."""
-
-    def __init__(self, environ: Mapping[str, str], settings: Iterable[Setting]) -> None:
-        self._environ = environ
-        self._defaults = {setting.name: setting.default for setting in settings}
-
-    def text(self, name: str) -> str:
-        return self._environ.get(name, "").strip() or self._defaults[name]
-
-    def choice(self, name: str, allowed: tuple[str, ...]) -> str:
-        value = self.text(name).lower()
-        if value not in allowed:
-            raise ConfigError(f"{name} must be {' or '.join(allowed)}")
-        return value
-
-    def integer(self, name: str, low: int, high: int) -> int:
-        value = self.text(name)
-        # ASCII digits only: int() also accepts "1_0" and digits of other scripts.
-        if not (value.isascii() and value.isdigit() and len(value) <= 12 and low <= int(value) <= high):
-            raise ConfigError(f"{name} must be a whole number from {low} to {high}")
-        return int(value)
-
-    def number(self, name: str, low: float, high: float) -> float:
-        text = self.text(name)
-        try:
-            # ASCII only, and no "1_0": float() accepts more than a reader would.
-            value = float(text) if text.isascii() and "_" not in text else math.nan
-        except ValueError:
-            value = math.nan
-        if not low <= value <= high:
-            raise ConfigError(f"{name} must be a number from {low:g} to {high:g}")
-        return value
-
-    def url(self, name: str) -> str:
-        value = self.text(name)
-        if value and not is_endpoint(value):
-            raise ConfigError(f"{name} must be an absolute http or https URL without user name, zone and fragment")
-        return value
-
-    def base_url(self, name: str) -> str:
-        value = self.url(name)
-        if "?" in value:  # a path is appended to it
-            raise ConfigError(f"{name} is a base URL and holds no query")
-        return value
-
-    def addresses(self, name: str) -> tuple[str, ...]:
-        found = tuple(address.strip() for address in self.text(name).split(","))
-        if not all(map(is_bindable, found)):
-            raise ConfigError(f"{name} must be host:port, [IPv6]:port or unix:/path, or several of them with commas")
-        return found
-
-    def secret(self, name: str) -> str:
-        value = self._environ.get(name, "").strip()
-        # The HTTP client would reject such a key with an error that shows it.
-        if not (value.isascii() and value.isprintable()) or " " in value:
-            raise ConfigError(f"{name} holds a blank, control or non-ASCII character")
-        return value

@@ -1,4 +1,4 @@
-"""Single flight: equal searches under way at the same time share one answer (contract: Shared searches)."""
+"""Single flight: equal work under way at the same time is done once (contract: Shared searches, Fetch)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ class Flight(Generic[T]):
         self.gate = threading.Lock()
         self.gate.acquire()
 
-    def wait(self) -> T:
-        """Wait for the outcome and return it.
+    def wait(self, seconds: float | None = None) -> T:
+        """Wait for the outcome and return it. Raises TimeoutError after `seconds`, and what the call raised.
 
         Waiters pass the gate one by one: waking all at once, they would contend for the interpreter.
         """
-        with self.gate:
-            return self.outcome()
+        if not self.gate.acquire(timeout=-1 if seconds is None else max(0.0, seconds)):
+            raise TimeoutError
+        self.gate.release()
+        return self.outcome()
 
     def outcome(self) -> T:
         """Return the value, or raise what the call raised."""
@@ -41,15 +43,18 @@ class SingleFlight(Generic[T]):
         self._lock = threading.Lock()
         self._under_way: dict[bytes, Flight[T]] = {}
 
-    def run(self, key: bytes, call: Callable[[], T]) -> tuple[T, bool]:
-        """Return the value of `call` and whether another thread made it; its exception is raised in every thread."""
+    def run(self, key: bytes, call: Callable[[], T], seconds: float | None = None) -> tuple[T, bool]:
+        """Return the value of `call` and whether another thread made it; its exception is raised in every thread.
+
+        seconds: how long to wait for another thread, None for ever. Raises TimeoutError after that.
+        """
         with self._lock:
             flight = self._under_way.get(key)
             leads = flight is None
             if flight is None:
                 flight = self._under_way[key] = Flight()
         if not leads:
-            return flight.wait(), True
+            return flight.wait(seconds), True
         try:
             flight.value = call()
         except BaseException as error:

@@ -96,6 +96,11 @@ class JsonLog(LineHandler):
             fields["rerank_ms"] = rerank_ms
         self.write("info", "search", fields)
 
+    def record_fetch(self, caller: Caller, *, state: str, ms: int, size: int, hops: int, cache: str) -> None:
+        """Write the single record of a fetch, of either class of caller."""
+        fields = {"caller": caller.name, "state": state, "ms": ms, "bytes": size, "hops": hops, "cache": cache}
+        self.write("info", "fetch", fields)
+
 
 def install(log: JsonLog) -> None:
     """Send Sift's own records to `log`, and silence the HTTP client's loggers."""

@@ -72,3 +72,17 @@ def test_call_that_raises_raises_for_all_and_the_key_is_free_again() -> None:
             with pytest.raises(RuntimeError, match="no"):
                 each.result(PATIENCE)
     assert flight.run(b"k", lambda: 5) == (5, False)
+
+
+def test_waiter_is_out_of_time_it_gives_up_and_the_call_goes_on() -> None:
+    """contract: Fetch: each caller has a timeout of its own, whoever makes the call."""
+    flight: SingleFlight[object] = SingleFlight()
+    slow = Slow("value")
+    with ThreadPoolExecutor(1) as pool:
+        leader = pool.submit(flight.run, b"k", slow)
+        assert slow.arrived.wait(PATIENCE)
+        with pytest.raises(TimeoutError):
+            flight.run(b"k", slow, 0)
+        slow.go.set()
+        assert leader.result(PATIENCE) == ("value", False)
+    assert slow.calls == 1

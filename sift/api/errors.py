@@ -9,6 +9,8 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from sift.errors import (
+    FetchError,
+    InvalidFetchError,
     InvalidJsonError,
     InvalidQueryError,
     InvalidSearchError,
@@ -24,9 +26,28 @@ _V2_DETAILS = {
     "query": f"query must be a non-empty string of at most {MAX_QUERY} characters",
     "limit": "limit must be a whole number from 1 to 100",
 }
+_V2_URL = "url must be a string"
+# The statuses of failed fetches. The SDKs of v2 repeat a request three times after 502, and read 403 as a site that
+# they do not support.
+_FETCH = {
+    "url not allowed": 403,
+    "robots disallow": 403,
+    "unsupported content type": 415,
+    "fetch failed": 502,
+    "fetch timeout": 504,
+    "busy": 503,
+}
+_V2_FETCH = {403: 400, 502: 500}
+_V2_FETCH_DETAILS = {
+    "robots disallow": "the site's robots.txt does not allow this page to programs",
+    "unsupported content type": "the page is neither HTML nor text, JSON, XML or PDF",
+    "fetch timeout": "the page did not come in time",
+    "busy": "too many pages are being opened",
+}
+_BUSY_SECONDS = "1"
 _V2_ORIGIN = "origin: the request is from a web page, or for a host name, that is not this service's own"
-_V2_UNKNOWN = "sift: no such endpoint; POST /v2/search is the only one"
-_V2_UNKNOWN_DETAILS = "this service searches and does not scrape, crawl, map or extract pages"
+_V2_UNKNOWN = "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape"
+_V2_UNKNOWN_DETAILS = "this service searches and opens pages; it does not crawl, map or extract"
 
 
 def install(app: Flask) -> None:
@@ -36,6 +57,8 @@ def install(app: Flask) -> None:
     )
     app.register_error_handler(InvalidQueryError, lambda _: refuse(400, "invalid query", details=_V2_DETAILS["query"]))
     app.register_error_handler(InvalidSearchError, _invalid_search)
+    app.register_error_handler(InvalidFetchError, _invalid_fetch)
+    app.register_error_handler(FetchError, _fetch_failed)
     app.register_error_handler(UnauthorizedError, _unauthorized)
     app.register_error_handler(SearchUnavailableError, _unavailable)
     app.register_error_handler(HTTPException, _framework)
@@ -65,6 +88,20 @@ def _is_v2() -> bool:
 
 def _invalid_search(error: InvalidSearchError) -> Response:
     return refuse(400, "invalid search", hint=error.field, details=_V2_DETAILS.get(error.field, ""))
+
+
+def _invalid_fetch(error: InvalidFetchError) -> Response:
+    return refuse(400, "invalid fetch", hint=error.field, details=_V2_URL)
+
+
+def _fetch_failed(error: FetchError) -> Response:
+    status = _FETCH[error.state]
+    if _is_v2():
+        status = _V2_FETCH.get(status, status)
+    response = refuse(status, error.state, hint=error.hint, details=error.hint or _V2_FETCH_DETAILS[error.state])
+    if error.state == "busy":
+        response.headers["Retry-After"] = _BUSY_SECONDS
+    return response
 
 
 def _unauthorized(error: UnauthorizedError) -> Response:

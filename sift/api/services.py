@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 from flask import current_app
 
 from sift.auth.caller import Caller
+from sift.fetch.fetcher import Fetcher
 from sift.log import JsonLog
 from sift.search.engine import Engine
 
@@ -34,6 +35,7 @@ class Services:
     credits: returns the credits of every capped source, by name.
     source_status: returns what the status says of a source besides its name and credits.
     since: when the service started, in ISO 8601 with `Z`.
+    fetcher: opens pages; None when that is switched off.
     checks_host: whether the Host must be local, because no key is asked for.
     demo: whether the bundled demo sources answer. notices: warnings added to every answer.
     close: books what is not yet booked.
@@ -47,6 +49,7 @@ class Services:
     credits: Callable[[], Mapping[str, Credits]]
     since: str
     source_status: Callable[[str], Mapping[str, object]] = lambda name: {}
+    fetcher: Fetcher | None = None
     checks_host: bool = False
     demo: bool = False
     notices: tuple[str, ...] = ()

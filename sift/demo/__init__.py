@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sift.demo.server import Server
     from sift.demo.standin import StandIn
 
-__all__ = ["has", "start"]
+__all__ = ["has", "page", "start"]
 
 _lock = threading.Lock()
 _server: Server | None = None
@@ -37,6 +37,20 @@ def start(vendor: str) -> str:
         stand_in: StandIn = import_module(f"{__name__}.{vendor}").STAND_IN
         _server.stand_ins[stand_in.path] = stand_in
         return _server.url + stand_in.path
+
+
+def page(url: str) -> bytes | None:
+    """Return the HTML of a page that the demo's hits lead to, None for any other URL."""
+    global _server
+    if not url.startswith("https://docs.python.org/3/"):
+        return None
+    from sift.demo.pages import page_html
+
+    with _lock:
+        if _server is None:
+            _server = _serve()
+        passages = _server.index.page(url)
+    return page_html(passages) if passages else None
 
 
 def _serve() -> Server:

@@ -45,6 +45,10 @@ class Index:
         """Close the database; the index finds nothing more."""
         self._database.close()
 
+    def page(self, address: str) -> list[Passage]:
+        """Return the passages of one page, in order; none if there is no such page."""
+        return [passage for passage in self._passages if passage.page == address]
+
     def search(self, query: Query, *, title_weight: float, depth: int = 1) -> list[Page]:
         """Return the pages that match, best first.
 

@@ -20,13 +20,14 @@ class Start:
     """The settings, with as many threads as the limit of open files allows; and what goes with them.
 
     keys: None without authentication. mark: what all processes know about the ledger. connections: how many a worker
-    may accept.
+    may accept. cpus: those that the service may use, before a worker is pinned to one of them.
     """
 
     config: Config
     keys: KeyFile | None
     mark: Mark
     connections: int
+    cpus: frozenset[int]
 
 
 @cache
@@ -46,4 +47,5 @@ def start() -> Start:
     if capacity.threads < config.threads:
         output.write("warning", "few_open_files", {"limit": limit, "threads": capacity.threads})
     keys = open_keys(config.keys_file) if config.auth else None
-    return Start(replace(config, threads=capacity.threads), keys, Mark(), capacity.connections)
+    cpus = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
+    return Start(replace(config, threads=capacity.threads), keys, Mark(), capacity.connections, cpus)

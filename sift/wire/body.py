@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import json
 import zlib
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple, Protocol
 
 from sift.errors import SourceError
 from sift.wire.connection import READ_SIZE
@@ -19,14 +19,36 @@ FREE_COMPRESSION = 64 * 1024
 """Bytes by which a body as it was sent may exceed twice its inflated size; no compressor needs as much."""
 
 
+LOOK = 512
+"""Bytes of a body that are looked at for its type."""
+
+
 class TooLargeError(ValueError):
     """A body that exceeds its limit."""
+
+
+class EncodingError(ValueError):
+    """A body in an encoding that was not asked for, or that is not what its encoding says."""
+
+
+class Cut(NamedTuple):
+    """A body as far as it was read.
+
+    sent: its bytes on the wire. at: which limit ended it, the one on the wire or the one on the inflated body; "" when
+    it is whole.
+    """
+
+    body: bytes
+    sent: int
+    at: Literal["", "wire", "body"] = ""
 
 
 class Unread(Protocol):
     """An answer whose body has not been read: a Reply, or in tests a urllib3 response in its place."""
 
-    headers: Mapping[str, str]
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Its headers, names in lower case."""
 
     def read1(self, n: int, decode_content: bool) -> bytes:
         """Return the next part of the body, still encoded; nothing at its end."""
@@ -37,10 +59,7 @@ def read_body(raw: Unread, limit: int) -> bytes:
 
     limit: bytes of the inflated body.
     """
-    encoding = raw.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("", "identity", "gzip", "x-gzip"):
-        raise ValueError("an encoding that was not requested")
-    gunzip = _Gunzip() if "gzip" in encoding else None
+    gunzip = _gunzip(raw.headers)
     pieces: list[bytes] = []
     sent = size = 0
     while chunk := raw.read1(READ_SIZE, decode_content=False):
@@ -56,6 +75,47 @@ def read_body(raw: Unread, limit: int) -> bytes:
     if gunzip and not gunzip.is_complete():
         raise ValueError("a truncated compressed body")
     return b"".join(pieces)
+
+
+def read_upto(raw: Unread, wire: int, limit: int, look: Callable[[bytes], None]) -> Cut:
+    """Read and inflate a body as far as its limits allow. Raises OSError, ValueError, EncodingError.
+
+    wire, limit: bytes as sent, and inflated. look: gets the first LOOK bytes, or all when there are fewer, before more
+    is read; what it raises ends the reading.
+    """
+    gunzip = _gunzip(raw.headers)
+    pieces: list[bytes] = []
+    sent = size = 0
+    unseen = True
+    while chunk := raw.read1(READ_SIZE, decode_content=False):
+        is_over, chunk = sent + len(chunk) > wire, chunk[: wire - sent]
+        sent += len(chunk)
+        try:
+            pieces.append(gunzip.inflate(chunk, limit + 1 - size) if gunzip else chunk)
+        except zlib.error:
+            raise EncodingError("not gzip") from None
+        size += len(pieces[-1])
+        if unseen and (size >= LOOK or is_over):
+            unseen = False
+            look(b"".join(pieces)[:LOOK])
+        if size > limit or is_over:
+            return Cut(b"".join(pieces)[:limit], sent, "body" if size > limit else "wire")
+        if sent > FREE_COMPRESSION + 2 * size:
+            raise ValueError("a compressed body with next to no contents")
+    body = b"".join(pieces)
+    if gunzip and not gunzip.is_complete() and (body or sent):
+        raise ValueError("a truncated compressed body")
+    if unseen:
+        look(body)
+    return Cut(body, sent)
+
+
+def _gunzip(headers: Mapping[str, str]) -> _Gunzip | None:
+    """Return what inflates a body, None when nothing needs to. Raises EncodingError."""
+    encoding = headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity", "gzip", "x-gzip"):
+        raise EncodingError("an encoding that was not requested")
+    return _Gunzip() if "gzip" in encoding else None
 
 
 class _Gunzip:

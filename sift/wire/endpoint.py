@@ -7,8 +7,6 @@ cookies and redirects.
 from __future__ import annotations
 
 import json
-import socket
-import ssl
 import time
 import zlib
 from collections.abc import Callable, Mapping
@@ -29,6 +27,7 @@ from sift.wire.call import Call
 from sift.wire.dial import dial, tls_context
 from sift.wire.exchange import Exchange
 from sift.wire.pool import Pool
+from sift.wire.reasons import reason
 from sift.wire.resolver import Resolver
 
 MAX_BODY = 4 * 1024 * 1024
@@ -154,20 +153,9 @@ def _failure(error: Exception, call: Call) -> SourceError:
     return SourceError("unreachable", sent=call.sent, counts=True, detail=_detail(error))
 
 
-_DETAILS: tuple[tuple[type[Exception], str], ...] = (
-    (ssl.SSLCertVerificationError, "certificate"),
-    (ssl.SSLError, "tls"),
-    (socket.gaierror, "name"),
-    (UnicodeError, "name"),
-    (ConnectionRefusedError, "refused"),
-    (ConnectionError, "reset"),
-)
-
-
 def _detail(error: BaseException) -> str:
     """Return why a host is unreachable, in a word of a closed vocabulary, "" if there is none for it."""
-    cause = error.args[0] if isinstance(error, RequestConnectionError) and error.args else error
-    return next((word for kind, word in _DETAILS if isinstance(cause, kind)), "")
+    return reason(error.args[0] if isinstance(error, RequestConnectionError) and error.args else error)
 
 
 def _check_status(status: int, headers: Mapping[str, str]) -> None:

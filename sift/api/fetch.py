@@ -1,0 +1,29 @@
+"""What all fetch routes share: fetching, writing exactly one log record, raising a failure."""
+
+from __future__ import annotations
+
+from sift.api.services import Services
+from sift.auth.caller import Caller
+from sift.errors import FetchError
+from sift.fetch.model import Failed, FetchRequest, Page
+
+
+def run_fetch(services: Services, caller: Caller, request: FetchRequest) -> tuple[Page, bool]:
+    """Return the page of a valid request of a caller, and whether it was kept from before; log the fetch.
+
+    Raises FetchError.
+    """
+    assert services.fetcher is not None  # the routes are there only with it
+    fetched = services.fetcher.fetch(request, caller.name, caller.cls)
+    outcome = fetched.outcome
+    services.log.record_fetch(
+        caller,
+        state=outcome.state if isinstance(outcome, Failed) else "ok",
+        ms=round(fetched.seconds * 1000),
+        size=fetched.bytes,
+        hops=fetched.hops,
+        cache=fetched.cache,
+    )
+    if isinstance(outcome, Failed):
+        raise FetchError(outcome.state, outcome.hint)
+    return outcome, fetched.cache == "hit"

@@ -1,0 +1,161 @@
+"""A fetch from beginning to end: guard, cache, places, robots, page, text (contract: Fetch)."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Protocol
+
+from sift.errors import ExtractError, FetchError, RefusedURLError
+from sift.fetch.extract.extractor import Extractor
+from sift.fetch.extract.model import Document
+from sift.fetch.model import CacheUse, Failed, Fetched, FetchRequest, Page, RawPage, Sizes
+from sift.fetch.page import open_page
+from sift.fetch.places import Places
+from sift.fetch.robots import Robots
+from sift.fetch.web import Web
+from sift.flight import SingleFlight
+from sift.guard.url import Target
+from sift.wire.call import Call
+
+DEMO_WARNING = "demo page: text that comes with Sift, nothing was fetched"
+
+
+class Pages(Protocol):
+    """The cache of pages."""
+
+    def get(self, key: bytes) -> Page | None:
+        """Return the page stored under `key`, None if there is none."""
+
+    def put(self, key: bytes, page: Page, size: int) -> None:
+        """Store a page of so many bytes."""
+
+
+def no_bundled_page(url: str) -> bytes | None:
+    """Return None: without the demo no page is bundled."""
+    return None
+
+
+class Fetcher:
+    """Opens pages.
+
+    robots: None when robots.txt does not count for single fetches. bundled: returns the HTML of a demo page, None for
+    any other URL. clock: monotonic seconds. now: the current UTC time.
+    """
+
+    def __init__(
+        self,
+        web: Web,
+        extractor: Extractor,
+        pages: Pages,
+        *,
+        places: Places,
+        robots: Robots | None,
+        bundled: Callable[[str], bytes | None] = no_bundled_page,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._web = web
+        self._extractor = extractor
+        self._pages = pages
+        self._places = places
+        self._robots = robots
+        self._bundled = bundled
+        self._clock = clock
+        self._now = now
+        self._flights: SingleFlight[Page | Failed] = SingleFlight()
+
+    def fetch(self, request: FetchRequest, caller: str, cls: str) -> Fetched:
+        """Open the page of a valid request; never raises for what a page, a host or a name server does."""
+        began = self._clock()
+        deadline = began + request.timeout
+        try:
+            target = self._web.guard.target(request.url)
+        except RefusedURLError as error:
+            return self._ended(Failed("url not allowed", error.hint), cls, began)
+        key = page_key(request, target.url, cls, self._extractor.version)
+        page = self._pages.get(key) if request.max_age > 0 else None
+        if page is not None and began - page.at < request.max_age:
+            return Fetched(page, "hit", self._clock() - began)
+        try:
+            with self._places.place(caller):
+                outcome, is_shared = self._share(key, lambda: self._open(request, target, key, deadline), deadline)
+        except FetchError as error:
+            return self._ended(Failed(error.state, error.hint), cls, began)
+        return self._ended(outcome, cls, began, is_shared=is_shared)
+
+    def close(self) -> None:
+        """End what runs beside the service."""
+        self._extractor.close()
+
+    def _ended(self, outcome: Page | Failed, cls: str, began: float, *, is_shared: bool = False) -> Fetched:
+        seconds = self._clock() - began
+        use: CacheUse = "shared" if is_shared else "miss"
+        if isinstance(outcome, Failed):
+            return Fetched(outcome.for_class(cls), use, seconds)
+        return Fetched(outcome, use, seconds, 0 if is_shared else outcome.sizes.wire, outcome.hops)
+
+    def _share(self, key: bytes, call: Callable[[], Page | Failed], deadline: float) -> tuple[Page | Failed, bool]:
+        """Return what a fetch comes to, and whether another request made it. Raises FetchError at the deadline."""
+        while True:
+            try:
+                outcome, is_shared = self._flights.run(key, call, deadline - self._clock())
+            except TimeoutError:
+                raise FetchError("fetch timeout") from None
+            if not (is_shared and outcome == Failed("fetch timeout") and self._clock() < deadline):
+                return outcome, is_shared  # else that one had less time than this one
+
+    def _open(self, request: FetchRequest, target: Target, key: bytes, deadline: float) -> Page | Failed:
+        try:
+            raw = self._raw(target, deadline)
+            page = self._page(request, raw, deadline)
+        except FetchError as error:
+            return Failed(error.state, error.hint)
+        if raw.keeps:
+            self._pages.put(key, page, memory(page))
+        return page
+
+    def _raw(self, target: Target, deadline: float) -> RawPage:
+        if (html := self._bundled(target.url)) is not None:
+            return RawPage(target.url, 200, "text/html", "utf-8", html, len(html), warnings=(DEMO_WARNING,))
+
+        def ask(each: Target) -> None:
+            if self._robots is not None and not self._robots.verdict(each, deadline).allowed:
+                raise FetchError("robots disallow")
+
+        takes_pdf = self._extractor.takes_pdf
+        return open_page(self._web, target, lambda: Call(deadline, self._clock), ask, takes_pdf=takes_pdf)
+
+    def _page(self, request: FetchRequest, raw: RawPage, deadline: float) -> Page:
+        document = Document(raw.body, raw.content_type, raw.charset, raw.url)
+        try:
+            text = self._extractor.extract(document, request.format, html=request.html, deadline=deadline)
+        except TimeoutError:
+            raise FetchError("fetch timeout") from None
+        except ExtractError:
+            raise FetchError("fetch failed", "bad response") from None
+        return Page(
+            url=raw.url,
+            status=raw.status,
+            content_type=raw.content_type,
+            text=text,
+            warnings=tuple(dict.fromkeys(raw.warnings + text.warnings)),
+            sizes=Sizes(raw.wire, len(raw.body), len(text.content.encode())),
+            fetched_at=self._now().isoformat(timespec="seconds").replace("+00:00", "Z"),
+            at=self._clock(),
+            hops=raw.hops,
+        )
+
+
+def page_key(request: FetchRequest, url: str, cls: str, version: str) -> bytes:
+    """Return the key under which a page is kept, and equal fetches under way find each other."""
+    parts = (cls, url, request.format, str(request.html), version)
+    return hashlib.sha256("\0".join(parts).encode()).digest()
+
+
+def memory(page: Page) -> int:
+    """Return how many bytes a page takes, rounded up."""
+    return 2048 + sum(map(sys.getsizeof, (page.url, page.text.content, page.text.html, page.text.description)))
