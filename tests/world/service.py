@@ -15,7 +15,6 @@ from typing import Any
 from sift.auth.keys import new_key
 from tests.real.programs import SIFT, bearer
 from tests.service import Reply, Service
-from tests.waiting import wait_for
 from tests.world.servers import CLOSED_PORT
 from tests.world.world import World
 
@@ -28,15 +27,11 @@ SETTINGS = {
     "SIFT_FETCH_DENY": "4.4.4.0/24,2606:4700:4444::/48",
 }
 DENIED = ("4.4.4.4", "2606:4700:4444::1")
-QUIET_PORT = 8787
 CLASSES = ("fleet", "restricted")
 
 
 class Inside(Service):
-    """Sift inside. The tests, which are not, reach it over a Unix socket, the command over loopback.
-
-    quiet: whether its log may not say where it listens, as at the higher levels; the port is chosen here, then.
-    """
+    """Sift inside. The tests, which are not, reach it over a Unix socket, the command over loopback."""
 
     def __init__(
         self,
@@ -44,37 +39,14 @@ class Inside(Service):
         path: Path,
         environ: Mapping[str, str] | None = None,
         arguments: Sequence[str] = (),
-        *,
-        quiet: bool = False,
     ) -> None:
         self.world = world
         self._sockets = tempfile.TemporaryDirectory(prefix="sift-world-")  # a short path: a socket's may be no longer
         self.socket = f"{self._sockets.name}/sift.sock"
         super().__init__(path, {**SETTINGS, **(environ or {})}, ["-b", f"unix:{self.socket}", *arguments])
-        if quiet:
-            self.port = QUIET_PORT
-            self.command[self.command.index("127.0.0.1:0")] = f"127.0.0.1:{QUIET_PORT}"
         self.command = world.inside.command(self.command)
         keys = self.state_dir / "keys.json"
         self.tokens = {cls: new_key(keys, f"{cls}-bot", cls, None, datetime.now(UTC)) for cls in CLASSES}
-
-    def start(self) -> Inside:
-        """Start the service and return once a worker answers."""
-        if not self.port:
-            super().start()
-            return self
-        with self.log_path.open("wb") as log:
-            self.process = subprocess.Popen(
-                self.command, env=self.environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log
-            )
-        wait_for(self._answers)
-        return self
-
-    def _answers(self) -> bool:
-        try:
-            return self.get("/healthz").status == 200
-        except OSError:
-            return False
 
     def stop(self, *arguments: Any, **named: Any) -> int:
         """Stop the service and return its exit code."""
