@@ -11,8 +11,8 @@ import certifi
 from tests.world.namespace import Namespace, UnavailableError
 
 NAME_SERVER = "9.9.9.1"
-OWN = ("9.9.9.2", "2620:fe::2")
-"""The public addresses of the host that Sift runs on."""
+OWN = ("9.9.9.2", "2620:fe::2", "9.9.9.3", "2620:fe::3", "8.8.15.15")
+"""The public addresses of the host that Sift runs on. The kernel connects to some of them from another one."""
 OWN_PRIVATE = ("10.77.0.1", "169.254.169.254")
 """Addresses that the host of Sift has itself; all others, private ones too, are outside."""
 GATEWAYS = (NAME_SERVER, "2620:fe::1")
@@ -37,9 +37,9 @@ def join(inside: Namespace, outside: Namespace) -> None:
         # Small buffers: what a server could send tells then what was read.
         "echo 4096 65536 131072 >/proc/sys/net/ipv4/tcp_rmem || true",
         "ip link set lo up",
-        f"ip address add {OWN[0]}/24 dev world0",
-        f"ip address add {OWN[1]}/64 dev world0 nodad",
-        *(f"ip address add {address}/32 dev lo" for address in OWN_PRIVATE),
+        *(f"ip address add {address}/24 dev world0" for address in OWN if address.startswith("9.9.9.")),
+        *(f"ip address add {address}/64 dev world0 nodad" for address in OWN if ":" in address),
+        *(f"ip address add {address}/32 dev lo" for address in (OWN[-1], *OWN_PRIVATE)),
         "ip link set world0 up",
         *(f"ip route add default via {gateway}" for gateway in GATEWAYS),
     )
@@ -50,7 +50,7 @@ def join(inside: Namespace, outside: Namespace) -> None:
         f"ip address add {GATEWAYS[1]}/64 dev world1 nodad",
         "ip link set world1 up",
         # Every address is one of its own, but those of the first namespace.
-        f"ip route add {OWN[0]}/32 dev world1 table local",
+        *(f"ip route add {address}/32 dev world1 table local" for address in OWN if address.startswith("9.9.9.")),
         "ip route add local default dev lo table local",
         "ip -6 route add local default dev lo table 100",
         "ip -6 rule add pref 40000 lookup 100",
