@@ -19,12 +19,13 @@ SDK = """
 import json, sys
 from firecrawl import Firecrawl
 client = Firecrawl(api_key=sys.argv[2], api_url=sys.argv[1])
-try:
-    page = client.scrape(sys.argv[3], formats=["markdown", "html"], timeout=1000)
-except Exception as error:
-    print(json.dumps({"error": type(error).__name__, "message": str(error)}))
-else:
-    print(json.dumps(page.model_dump(mode="json")))
+for url in sys.argv[3:]:
+    try:
+        page = client.scrape(url, formats=["markdown", "html"], timeout=1000)
+    except Exception as error:
+        print(json.dumps({"error": type(error).__name__, "message": str(error)}))
+    else:
+        print(json.dumps(page.model_dump(mode="json")))
 """
 
 
@@ -33,12 +34,11 @@ def scrape(sift: Inside, url: str, cls: str = "fleet", **fields: Any) -> Reply:
     return sift.post("/v2/scrape", {"url": url, **fields}, bearer(sift.tokens[cls]))
 
 
-def sdk(sift: Inside, url: str) -> dict[str, Any]:
-    """Ask for a page with the SDK, which runs where the service does."""
+def sdk(sift: Inside, *urls: str) -> list[dict[str, Any]]:
+    """Ask for pages with the SDK, which runs where the service does."""
     environ = {"HOME": sift.environ["HOME"], "PATH": sift.environ["PATH"]}
-    command = (sys.executable, "-c", SDK, sift.url, sift.tokens["fleet"], url)
-    found: dict[str, Any] = json.loads(sift.world.inside.run(*command, environ=environ).stdout)
-    return found
+    command = (sys.executable, "-c", SDK, sift.url, sift.tokens["fleet"], *urls)
+    return [json.loads(line) for line in sift.world.inside.run(*command, environ=environ).stdout.splitlines()]
 
 
 def test_page_comes_in_firecrawls_form(sift: Inside, world: World) -> None:
@@ -99,10 +99,9 @@ def test_restricted_caller_learns_nothing_from_refusals(sift: Inside, world: Wor
 
 def test_sdk_gets_a_page_and_an_error_that_it_does_not_repeat(sift: Inside, world: World) -> None:
     """contract: Scrape: Firecrawl's own client is served unchanged, and asks once."""
-    page = sdk(sift, f"http://{world.host(pages={'/': article()})}/")
+    host = world.host(pages={"/": answer(status=404)})
+    page, *failures = sdk(sift, f"http://{world.host(pages={'/': article()})}/", f"http://{host}/", "http://127.0.0.1/")
     assert "lighthouse" in page["markdown"], page
     assert page["metadata"]["title"] == "The book of ships"
-    host = world.host(pages={"/": answer(status=404)})
-    assert "error" in sdk(sift, f"http://{host}/")
-    assert "error" in sdk(sift, "http://127.0.0.1/")
+    assert [set(each) for each in failures] == [{"error", "message"}] * 2
     assert len(world.outside.requests("/", host=host)) == 1
