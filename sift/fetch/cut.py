@@ -18,8 +18,8 @@ def cut(text: str, start: int, most: int) -> tuple[str, int | None]:
         return window, None
     end = _block_end(window, text[start + most : start + most + 2])
     end = end or max(window.rfind("\n"), 0) or max(window.rfind(" "), 0) or len(window)
-    after = _BLANKS.match(text, start + end)
-    following = after.end() if after and end < len(window) else start + end
+    blanks = _BLANKS.match(text, start + end)
+    following = blanks.end() if blanks else start + end
     return window[:end], following if following < len(text) else None
 
 

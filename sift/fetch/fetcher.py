@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from sift.errors import ExtractError, FetchError, RefusedURLError
-from sift.fetch.extract.extractor import Document, Extractor
+from sift.fetch.extract.extractor import Extractor
+from sift.fetch.extract.model import Document
 from sift.fetch.model import Failed, Fetched, FetchRequest, Page, RawPage, Sizes
 from sift.fetch.page import open_page
 from sift.fetch.places import Places
@@ -140,7 +141,7 @@ class Fetcher:
             status=raw.status,
             content_type=raw.content_type,
             text=text,
-            warnings=raw.warnings + text.warnings,
+            warnings=tuple(dict.fromkeys(raw.warnings + text.warnings)),
             sizes=Sizes(raw.wire, len(raw.body), len(text.content.encode())),
             fetched_at=self._now().isoformat(timespec="seconds").replace("+00:00", "Z"),
             at=self._clock(),

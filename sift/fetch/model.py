@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from sift.fetch.extract.extractor import Extract
+from sift.fetch.extract.model import Extract, Format
 from sift.fetch.fields import MAX_AGE, MAX_CHARS, TIMEOUT
 
-Format = Literal["markdown", "text"]
 State = Literal[
     "url not allowed",
     "robots disallow",
@@ -95,7 +94,7 @@ class Failed:
 
     def for_class(self, cls: str) -> Failed:
         """Return what a caller of this class may learn: no answer may tell a restricted one what is inside."""
-        if cls == "restricted" and self.hint in UNREACHABLE:
+        if cls == "restricted" and self.state == "fetch failed" and self.hint in UNREACHABLE:
             return Failed(self.state, "unreachable")
         return self
 

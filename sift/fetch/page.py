@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from urllib.parse import parse_qsl, urlsplit
 
 from sift.errors import FetchError, RefusedURLError
+from sift.fetch.extract.model import HTML, PDF
 from sift.fetch.model import RawPage
 from sift.fetch.web import Web, failed
 from sift.guard.url import Target
@@ -19,8 +20,6 @@ MAX_REDIRECTS = 5
 MIB = 1024 * 1024
 MAX_WIRE, MAX_BODY = 5 * MIB, 10 * MIB
 MAX_PDF = 20 * MIB
-PDF = "application/pdf"
-HTML = frozenset({"text/html", "application/xhtml+xml"})
 TYPES = HTML | {
     "text/plain",
     "text/markdown",
@@ -63,10 +62,17 @@ def open_page(
 def redirect(web: Web, target: Target, location: str) -> Target:
     """Return where a redirect leads to. Raises FetchError: it was not the caller who named that address."""
     try:
-        # Headers are read as Latin-1; what was not ASCII in them was UTF-8, as browsers have it.
-        return web.guard.redirect(target, location.encode("latin-1").decode("utf-8", "replace"))
+        return web.guard.redirect(target, _reference(location))
     except RefusedURLError:
         raise FetchError("fetch failed", "redirects") from None
+
+
+def _reference(location: str) -> str:
+    """Return a Location as browsers read it. Headers come as Latin-1; these bytes are UTF-8, or stay what they are."""
+    try:
+        return location.encode("latin-1").decode()
+    except UnicodeError:
+        return "".join(char if char.isascii() else f"%{ord(char):02X}" for char in location)
 
 
 def _read(target: Target, reply: Reply, call: Call, hops: int, *, takes_pdf: bool) -> RawPage:

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 from cachetools import LRUCache
 
 from sift.errors import ExtractError, FetchError
+from sift.fetch.extract.model import RobotsRules
 from sift.fetch.page import REDIRECTS, redirect
 from sift.fetch.web import Web, failed
 from sift.flight import SingleFlight
@@ -31,17 +32,10 @@ _HOST_FAILURES = frozenset({"address", "dns", "connect", "tls"})
 """What says that the host itself cannot be had; the page's own answer then, not its robots.txt's."""
 
 
-class Verdict(NamedTuple):
-    """What a robots.txt says of one page. delay: seconds that it asks for between two requests; None if it does not."""
-
-    allowed: bool
-    delay: float | None = None
-
-
-class Parser(Protocol):
+class Reader(Protocol):
     """What can read a robots.txt; it is hostile like every page."""
 
-    def robots(self, body: bytes, agent: str, url: str, *, deadline: float) -> Verdict:
+    def robots(self, body: bytes, agent: str, url: str, *, deadline: float) -> RobotsRules:
         """Return what it says of a URL. Raises TimeoutError, ExtractError."""
 
 
@@ -59,28 +53,28 @@ class Robots:
     clock: monotonic seconds.
     """
 
-    def __init__(self, web: Web, parser: Parser, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, web: Web, reader: Reader, clock: Callable[[], float] = time.monotonic) -> None:
         self._web = web
-        self._parser = parser
+        self._reader = reader
         self._clock = clock
         self._lock = threading.Lock()
         self._kept: LRUCache[str, Rules] = LRUCache(MAX_MEMORY, lambda rules: len(rules.text) + 1024)
         self._flights: SingleFlight[Rules] = SingleFlight()
 
-    def verdict(self, target: Target, deadline: float) -> Verdict:
+    def verdict(self, target: Target, deadline: float) -> RobotsRules:
         """Return what the host's robots.txt says of a page.
 
         Raises FetchError when the host cannot be had at all, and at the deadline.
         """
         rules = self._rules(target, deadline)
         if not rules.text:
-            return Verdict(rules.allows_rest)
+            return RobotsRules(rules.allows_rest, None)
         try:
-            return self._parser.robots(rules.text, AGENT, target.url, deadline=deadline)
+            return self._reader.robots(rules.text, AGENT, target.url, deadline=deadline)
         except TimeoutError:
             raise FetchError("fetch timeout") from None
         except ExtractError:
-            return Verdict(allowed=False)
+            return RobotsRules(allowed=False, delay=None)
 
     def _rules(self, target: Target, deadline: float) -> Rules:
         key = target.origin
