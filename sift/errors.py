@@ -1,17 +1,20 @@
 """The errors of Sift. None of them knows HTTP, and none carries a query, a host or a key.
 
 SiftError
-├── ConfigError            a setting stops the start
-├── InvalidJsonError       the body is not a JSON object
-├── InvalidQueryError      a query is missing or wrong
-├── InvalidSearchError     another field is wrong
-├── InvalidFetchError      a field of a fetch is wrong
-├── FetchError             a page could not be had
-├── ExtractError           no text could be made of a page
-├── UnauthorizedError      no valid key
-├── SourceError            one vendor call failed
-│   └── NoThreadError      it could not be made: no thread
-└── SearchUnavailableError no source answered
+├── ConfigError             a setting stops the start
+├── InvalidJsonError        the body is not a JSON object
+├── InvalidQueryError       a query is missing or wrong
+├── InvalidSearchError      another field is wrong
+├── InvalidFetchError       a field of a fetch is wrong
+├── UnauthorizedError       no valid key
+├── GuardError              something may not be fetched
+│   ├── RefusedURLError     by its text alone
+│   └── RefusedAddressError by what a look-up or a connection told
+├── FetchError              a page could not be had
+├── ExtractError            no text could be made of a page
+├── SourceError             one vendor call failed
+│   └── NoThreadError       it could not be made: no thread
+└── SearchUnavailableError  no source answered
 """
 
 from __future__ import annotations
@@ -67,6 +70,28 @@ class ExtractError(SiftError):
 
 class UnauthorizedError(SiftError):
     """A request carries no valid key (contract: Callers)."""
+
+
+class GuardError(SiftError):
+    """Something may not be fetched (contract: Guard); never raised itself. None of them says what was refused."""
+
+
+class RefusedURLError(GuardError):
+    """The text of a URL alone rules it out.
+
+    hint: why: `scheme`, `port`, `address`, `name`, `userinfo` or `form`.
+    """
+
+    def __init__(self, hint: str) -> None:
+        super().__init__(hint)
+        self.hint = hint
+
+
+class RefusedAddressError(GuardError):
+    """A look-up led to an address that is not public, or a connection to one that was not checked."""
+
+    def __init__(self) -> None:
+        super().__init__("address")
 
 
 class SourceError(SiftError):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from sift.guard import url
+
 ROOT = Path(__file__).resolve().parent.parent
 EVERYTHING = frozenset({"*"})
 # What a part may import of Sift besides itself. A name with a dot allows that module only.
@@ -29,6 +31,7 @@ MAY_IMPORT = {
     "store": frozenset({"search", "errors"}),
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),
+    "guard": frozenset({"wire.resolver", "errors"}),
     "sources": frozenset({"search", "wire", "config", "errors", "__init__"}),
     "demo": frozenset({"errors"}),
     "client": frozenset({"errors", "__init__"}),
@@ -47,6 +50,7 @@ NETWORK = {"socket", "ssl", "select", "asyncio", "http.client", "urllib.request"
 MAY_CONNECT = {"wire", "client"}
 CONNECTS_NOWHERE = {
     "sift.search.urls": {"socket"},  # `inet_aton` parses the old spellings of IPv4 addresses
+    "sift.guard.url": {"urllib3"},  # its parser is the second one, which must agree
     "sift.output": {"socket", "select"},  # the log may go to a socket, systemd's
     "sift.server.listen": {"socket"},
     "sift.server.linger": {"socket"},
@@ -114,6 +118,16 @@ def test_network_is_imported_by_the_wire_and_the_client_only(module: str) -> Non
     if _part(module) not in MAY_CONNECT:
         barred = NETWORK - CONNECTS_NOWHERE.get(module, set())
         assert not [name for name in _imports(module) if any(f"{name}.".startswith(f"{bar}.") for bar in barred)]
+
+
+def test_guard_imports_no_more_of_urllib3_than_its_parser() -> None:
+    """contract: Guard: judging is pure; what could connect is out of its reach."""
+    names = {name for name in _imports("sift.guard.url") if name.startswith("urllib3")}
+    assert names == {"urllib3.exceptions", "urllib3.util"}
+    assert {name for name in vars(url) if getattr(vars(url)[name], "__module__", "").startswith("urllib3")} == {
+        "LocationParseError",
+        "parse_url",
+    }
 
 
 def test_wire_names_no_vendor() -> None:

@@ -1,10 +1,12 @@
-"""Opening a connection: resolve the host, filter its addresses, connect to one of them, set up TLS."""
+"""Opening a connection: resolve the host, filter its addresses, connect to one of them, check it, set up TLS."""
 
 from __future__ import annotations
 
 import socket
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import certifi
 
@@ -13,7 +15,10 @@ from sift.wire.connection import Connection
 from sift.wire.resolver import Address, Resolver
 
 Judge = Callable[[Sequence[Address]], Sequence[Address]]
-"""Maps all addresses of a host to those that may be tried, in order. Raises OSError to refuse the host."""
+"""Maps all addresses of a host to those that may be tried, in order. Raises an error to refuse the host."""
+Confirm = Callable[[str, str, Address], None]
+"""Is told a connected socket's own IP address, its peer's, and the address that was connected to. Raises an error to
+refuse the host; an OSError, to try its next address."""
 
 
 def any_address(addresses: Sequence[Address]) -> Sequence[Address]:
@@ -28,14 +33,16 @@ def dial(
     *,
     resolver: Resolver,
     judge: Judge = any_address,
+    confirm: Confirm | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> Connection:
-    """Return a new connection to a host, verified if `tls` is given. Raises OSError, ValueError.
+    """Return a new connection to a host, verified if `tls` is given.
 
-    The name is resolved once, and only addresses that `judge` returns are connected to.
+    The name is resolved once, and only addresses that `judge` returns are connected to. `confirm` sees each connection
+    before anything is sent. Raises OSError, ValueError, and what these two raise.
     """
     addresses = judge(resolver.addresses(host, port, call.left()))
-    connected = _connect(addresses, call)
+    connected = _connect(addresses, call, confirm)
     try:
         if tls:
             connected = tls.wrap_socket(connected, server_hostname=host, do_handshake_on_connect=False)
@@ -47,8 +54,8 @@ def dial(
     return connection
 
 
-def _connect(addresses: Sequence[Address], call: Call) -> socket.socket:
-    """Connect to the first address that accepts. Raises OSError.
+def _connect(addresses: Sequence[Address], call: Call, confirm: Confirm | None) -> socket.socket:
+    """Connect to the first address that accepts. Raises OSError, and what `confirm` raises.
 
     The remaining time is shared out, so that an address that never answers, such as an IPv6 address without a route,
     leaves time for the others.
@@ -64,16 +71,38 @@ def _connect(addresses: Sequence[Address], call: Call) -> socket.socket:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connected.settimeout(call.left() / (len(addresses) - tried))
             connected.connect(address.place)
+            if confirm:
+                confirm(connected.getsockname()[0], connected.getpeername()[0], address)
             return connected
         except OSError as error:
             connected.close()
             failure = error
+        except BaseException:
+            connected.close()
+            raise
     raise failure
 
 
-def tls_context() -> ssl.SSLContext:
-    """Return a context that verifies against the system's certificate authorities and certifi's."""
-    context = ssl.create_default_context()
+def tls_context(*, environment: bool = True) -> ssl.SSLContext:
+    """Return a context that verifies against the system's certificate authorities and certifi's.
+
+    environment: whether SSL_CERT_FILE and SSL_CERT_DIR may name other authorities than the system's, and SSLKEYLOGFILE
+    a file for the keys.
+    """
+    if environment:
+        context = ssl.create_default_context()
+    else:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        _trust_system(context)
     context.load_verify_locations(certifi.where())
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def _trust_system(context: ssl.SSLContext) -> None:
+    """Load the authorities where OpenSSL was built to look for them; like OpenSSL, go on without what is not there."""
+    paths = ssl.get_default_verify_paths()
+    with suppress(OSError):
+        context.load_verify_locations(cafile=paths.openssl_cafile)
+    if Path(paths.openssl_capath).is_dir():
+        context.load_verify_locations(capath=paths.openssl_capath)

@@ -7,12 +7,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 from sift.errors import NoThreadError
 
 THREADS = 8
 """Threads per host name; they are not shared, so that a name server that hangs delays no other host."""
+
+_Key = tuple[str, int]
 
 
 class Address(NamedTuple):
@@ -25,11 +28,25 @@ class Address(NamedTuple):
     place: tuple[Any, ...]
 
 
+class _Query:
+    """A look-up that has not ended. since: when it was asked. waiting: how many calls wait for it."""
+
+    __slots__ = ("future", "since", "waiting")
+
+    def __init__(self, future: Future[Sequence[Any]], since: float) -> None:
+        self.future = future
+        self.since = since
+        self.waiting = 0
+
+
 class Resolver:
     """Resolve host names. Concurrent calls for the same host and port share one query.
 
     getaddrinfo: `socket.getaddrinfo`, or a function with its signature.
     patience: seconds after which a query counts as hung; the next call then starts another.
+    threads: how many serve all hosts together; None gives each host name its own, and keeps them. A number is for
+    names that come from requests: nothing is kept of them, and one that hangs is not asked again meanwhile, so that it
+    takes one thread.
     """
 
     def __init__(
@@ -37,13 +54,15 @@ class Resolver:
         getaddrinfo: Callable[..., Sequence[Any]] = socket.getaddrinfo,
         clock: Callable[[], float] = time.monotonic,
         patience: float = 1.0,
+        threads: int | None = None,
     ) -> None:
         self._getaddrinfo = getaddrinfo
         self._clock = clock
         self._patience = patience
-        self._lock = threading.Lock()
+        self._shared = threads
+        self._lock = threading.RLock()  # a query that is given up is forgotten by the thread that gives it up
         self._threads: dict[str, ThreadPoolExecutor] = {}
-        self._pending: dict[tuple[str, int], tuple[Future[Sequence[Any]], float]] = {}
+        self._pending: dict[_Key, _Query] = {}
 
     def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
         """Return the addresses of a host, in order.
@@ -53,19 +72,43 @@ class Resolver:
         try:
             found = self._getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
         except socket.gaierror:  # it is a name
-            found = self._query(host, port).result(seconds)
+            found = self._answer(host, port, seconds)
         return [Address(family, place) for family, _, _, _, place in found]
 
-    def _query(self, host: str, port: int) -> Future[Sequence[Any]]:
+    def _answer(self, host: str, port: int, seconds: float) -> Sequence[Any]:
+        query = self._join((host, port))
+        try:
+            return query.future.result(seconds)
+        finally:
+            with self._lock:
+                query.waiting -= 1
+                if not query.waiting:
+                    query.future.cancel()  # no thread may begin what nobody waits for
+
+    def _join(self, key: _Key) -> _Query:
+        """Return the query that is under way, or a new one. Raises NoThreadError."""
         with self._lock:
             now = self._clock()
-            future, since = self._pending.get((host, port), (None, now))
-            if future is None or future.done() or now - since > self._patience:
-                if host not in self._threads:
-                    self._threads[host] = ThreadPoolExecutor(THREADS, "sift-resolver")
-                try:
-                    future = self._threads[host].submit(self._getaddrinfo, host, port, type=socket.SOCK_STREAM)
-                except RuntimeError:
-                    raise NoThreadError from None
-                self._pending[host, port] = future, now
-            return future
+            query = self._pending.get(key)
+            if query is None or query.future.done() or (self._shared is None and now - query.since > self._patience):
+                query = self._pending[key] = _Query(self._submit(*key), now)
+                query.future.add_done_callback(partial(self._forget, key))
+            query.waiting += 1
+            return query
+
+    def _submit(self, host: str, port: int) -> Future[Sequence[Any]]:
+        name = host if self._shared is None else ""
+        if name not in self._threads:
+            self._threads[name] = ThreadPoolExecutor(self._shared or THREADS, "sift-resolver")
+        try:
+            return self._threads[name].submit(self._getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        except RuntimeError:
+            # It kept the job, and later ones would wait for a thread that it counts on.
+            self._threads.pop(name).shutdown(wait=False)
+            raise NoThreadError from None
+
+    def _forget(self, key: _Key, ended: Future[Sequence[Any]]) -> None:
+        with self._lock:
+            query = self._pending.get(key)
+            if query and query.future is ended:
+                del self._pending[key]
