@@ -6,12 +6,12 @@ SiftError
 ├── InvalidQueryError       a query is missing or wrong
 ├── InvalidSearchError      another field is wrong
 ├── InvalidFetchError       a field of a fetch is wrong
+├── FetchError              a page could not be had
+├── ExtractError            no text could be made of a page
 ├── UnauthorizedError       no valid key
 ├── GuardError              something may not be fetched
 │   ├── RefusedURLError     by its text alone
 │   └── RefusedAddressError by what a look-up or a connection told
-├── FetchError              a page could not be had
-├── ExtractError            no text could be made of a page
 ├── SourceError             one vendor call failed
 │   └── NoThreadError       it could not be made: no thread
 └── SearchUnavailableError  no source answered

@@ -328,6 +328,7 @@ def services_of(
     callers: Mapping[str, Caller] | None = None,
     lines: list[bytes] | None = None,
     notices: tuple[str, ...] = (),
+    fetcher: Any = None,
 ) -> Services:
     """Make the services of an application. callers: by Authorization header; None makes every caller `local`."""
 
@@ -348,4 +349,5 @@ def services_of(
         credits=dict,
         since="2026-09-29T12:00:00Z",
         notices=notices,
+        fetcher=fetcher,
     )

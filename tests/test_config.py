@@ -6,6 +6,7 @@ import os
 import pwd
 import re
 from dataclasses import FrozenInstanceError
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,12 @@ def value(config: Config, name: str) -> Any:
         "SIFT_CPU_AFFINITY": config.cpu_affinity,
         "SIFT_BREAKER_FAILURES": config.breaker_failures,
         "SIFT_BREAKER_SECONDS": config.breaker_seconds,
+        "SIFT_FETCH": config.fetch.enabled,
+        "SIFT_FETCH_PLACES": config.fetch.places,
+        "SIFT_FETCH_PORTS": config.fetch.ports,
+        "SIFT_FETCH_DENY": config.fetch.deny,
+        "SIFT_ROBOTS": config.fetch.robots,
+        "SIFT_CONTACT": config.fetch.contact,
         "SIFT_LOG_LEVEL": config.log_level,
     }[name]
 
@@ -89,6 +96,12 @@ DEFAULTS = {
     "SIFT_CPU_AFFINITY": True,
     "SIFT_BREAKER_FAILURES": 5,
     "SIFT_BREAKER_SECONDS": 30.0,
+    "SIFT_FETCH": True,
+    "SIFT_FETCH_PLACES": 16,
+    "SIFT_FETCH_PORTS": frozenset(),
+    "SIFT_FETCH_DENY": (),
+    "SIFT_ROBOTS": "all",
+    "SIFT_CONTACT": "",
     "SIFT_LOG_LEVEL": "info",
 }
 TIMEOUTS = ("SIFT_SEARXNG_TIMEOUT", "SIFT_BRAVE_TIMEOUT", "SIFT_TAVILY_TIMEOUT")
@@ -125,6 +138,15 @@ GOOD: list[tuple[str, str, Any]] = [
     ("SIFT_CPU_AFFINITY", "off", False),
     ("SIFT_BREAKER_FAILURES", "0", 0),
     ("SIFT_BREAKER_SECONDS", "0.5", 0.5),
+    ("SIFT_FETCH", "off", False),
+    ("SIFT_FETCH_PLACES", "1", 1),
+    ("SIFT_FETCH_PORTS", "8443", frozenset({8443})),
+    ("SIFT_FETCH_PORTS", "1, 65535", frozenset({1, 65535})),
+    ("SIFT_FETCH_DENY", "8.8.8.8", (ip_network("8.8.8.8"),)),
+    ("SIFT_FETCH_DENY", "8.8.0.0/16, 2a00::/12", (ip_network("8.8.0.0/16"), ip_network("2a00::/12"))),
+    ("SIFT_ROBOTS", "batch", "batch"),
+    ("SIFT_ROBOTS", "off", "off"),
+    ("SIFT_CONTACT", "https://a.example/bot", "https://a.example/bot"),
     *[("SIFT_LOG_LEVEL", level.upper(), level) for level in ("debug", "info", "warning", "error", "critical")],
 ]
 
@@ -132,6 +154,12 @@ NOT_WHOLE = ("x", "-1", "+5", "1.0", "1_0", "\u0667", "\u00b2", "0x10", "1e3", "
 NOT_NUMBERS = ("x", "nan", "inf", "-inf", "1e999", "-1", "1_0", "\u0667", "\uff18", "1,5", "0x1", "8s")
 UNFIT = (" ", "\n", "\r\n", "\x00", "\t", "\x1b", "\x7f", "\u00fc", "\u00a0", "\u2028", "\udce9")
 BAD: list[tuple[str, str]] = [
+    ("SIFT_FETCH", "no"),
+    ("SIFT_ROBOTS", "on"),
+    *[("SIFT_FETCH_PLACES", text) for text in (*NOT_WHOLE, "0", "1025")],
+    *[("SIFT_FETCH_PORTS", text) for text in ("x", "0", "65536", "80,", "80 81", "-1", "\u0667", "9" * 50)],
+    *[("SIFT_FETCH_DENY", text) for text in ("x", "8.8.8.8/8", "8.8.8.8,", "host.example", "8.8.8")],
+    *[("SIFT_CONTACT", f"a{unfit}b") for unfit in ("\n", "\x00", "\u00fc", "(", ")", "\\")],
     ("SIFT_SEARXNG_URL", "http://h.example/?language=en"),  # `/search` is appended to it
     *[("SIFT_SEARXNG_TIMEOUT", text) for text in (*NOT_NUMBERS, "0", "0.09", "10.01", "1000")],
     *[(name, text) for name in TIMEOUTS[1:] for text in ("0.09", "10.01")],

@@ -19,7 +19,8 @@ MAY_IMPORT = {
     "__init__": frozenset(),
     "errors": frozenset(),
     "addresses": frozenset(),
-    "config": frozenset({"addresses", "errors"}),
+    "config": frozenset({"environ", "errors"}),
+    "environ": frozenset({"addresses", "errors"}),
     "fields": frozenset(),
     "flight": frozenset(),
     "observe": frozenset(),
@@ -38,7 +39,8 @@ MAY_IMPORT = {
     "cli": frozenset(
         {"client", "errors", "fields", "auth", "config", "search.fields", "fetch.fields", "guard", "__init__"}
     ),
-    "api": frozenset({"search", "auth", "log", "errors", "__init__"}),
+    "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
+    "api": frozenset({"search", "fetch", "auth", "log", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
     "server": frozenset({"app", "auth", "config", "errors", "log", "sources", "store"}),
@@ -52,9 +54,11 @@ CONNECTS_NOWHERE = {
     "sift.search.urls": {"socket"},  # `inet_aton` parses the old spellings of IPv4 addresses
     "sift.guard.url": {"urllib3"},  # its parser is the second one, which must agree
     "sift.output": {"socket", "select"},  # the log may go to a socket, systemd's
+    "sift.fetch.extract.process": {"select"},  # waits at the pipes of child processes
     "sift.server.listen": {"socket"},
     "sift.server.linger": {"socket"},
 }
+EXTRACTORS = {"trafilatura", "pypdf", "protego", "lxml"}
 VENDORS = ("searxng", "brave", "tavily")
 
 
@@ -128,6 +132,13 @@ def test_guard_imports_no_more_of_urllib3_than_its_parser() -> None:
         "LocationParseError",
         "parse_url",
     }
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_extractors_are_imported_in_their_room_only(module: str) -> None:
+    """contract: Page text. No extractor is safe in the serving process, so none may be loaded by anything else."""
+    if not module.startswith("sift.fetch.extract."):
+        assert not {name.split(".")[0] for name in _imports(module)} & EXTRACTORS
 
 
 def test_wire_names_no_vendor() -> None:

@@ -26,6 +26,14 @@ def test_every_dependency_and_test_tool_has_a_lower_bound() -> None:
     assert "urllib3==2.7" in constraints
 
 
+def test_extras_that_the_unit_tests_need_are_tried_with_their_lowest_versions() -> None:
+    """setup.cfg: an extra that names others of Sift's own stands for what those need."""
+    config = "[metadata]\nname = x\nclassifiers =\n[options]\ninstall_requires =\n[options.extras_require]\n"
+    config += "one =\n    a>=1\ntwo =\n    x[one]\n    b>=2\nunit =\n    x[two,one]\n    y[one]>=3\n"
+    assert declared(config).tools == ("a>=1", "b>=2", "a>=1", "y[one]>=3")
+    assert any(tool.startswith("trafilatura>=") for tool in DECLARED.tools)
+
+
 def test_lowest_of_a_range_is_its_lower_bound() -> None:
     """The constraints are derived from setup.cfg, never repeated."""
     assert lowest(["a>=1.2", "b-c>=2.0.1,<3"]) == ("a==1.2", "b-c==2.0.1")

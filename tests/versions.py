@@ -24,6 +24,7 @@ LEFT_OUT = (
     *("tests/real", "tests/faults", "tests/contract", "tests/bench", "tests/soak"),
     *("tests/api/test_access.py", "tests/api/test_privacy.py", "tests/test_packaging.py"),
 )
+_OWN_EXTRAS = re.compile(r"([A-Za-z0-9._-]+)\[([a-z0-9,-]+)\]")
 _HAS_BOUND = re.compile(r"([A-Za-z0-9._-]+)>=([0-9][0-9A-Za-z.]*)(?:,<[0-9.]+)?")
 # Debian splits ensurepip off: a Python without it cannot make an environment.
 _ASK_VERSION = "import ensurepip, platform; print(platform.python_version())"
@@ -60,8 +61,19 @@ def declared(setup: str) -> Declared:
     return Declared(
         tuple(re.findall(r"^Programming Language :: Python :: (\d+\.\d+)$", config["metadata"]["classifiers"], re.M)),
         tuple(config["options"]["install_requires"].split()),
-        tuple(config["options.extras_require"][EXTRA].split()),
+        tuple(_extra(config, EXTRA)),
     )
+
+
+def _extra(config: configparser.RawConfigParser, name: str) -> Iterator[str]:
+    """Yield the requirements of an extra, those of Sift's other extras that it names included."""
+    for requirement in config["options.extras_require"][name].split():
+        own = _OWN_EXTRAS.fullmatch(requirement)
+        if own and own[1] == config["metadata"]["name"]:
+            for other in own[2].split(","):
+                yield from _extra(config, other)
+        else:
+            yield requirement
 
 
 def lowest(requirements: Iterable[str]) -> tuple[str, ...]:

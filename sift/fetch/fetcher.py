@@ -12,7 +12,7 @@ from typing import Protocol
 from sift.errors import ExtractError, FetchError, RefusedURLError
 from sift.fetch.extract.extractor import Extractor
 from sift.fetch.extract.model import Document
-from sift.fetch.model import Failed, Fetched, FetchRequest, Page, RawPage, Sizes
+from sift.fetch.model import CacheUse, Failed, Fetched, FetchRequest, Page, RawPage, Sizes
 from sift.fetch.page import open_page
 from sift.fetch.places import Places
 from sift.fetch.robots import Robots
@@ -92,7 +92,8 @@ class Fetcher:
         self._extractor.close()
 
     def _ended(self, outcome: Page | Failed, cls: str, began: float, *, is_shared: bool = False) -> Fetched:
-        seconds, use = self._clock() - began, "shared" if is_shared else "miss"
+        seconds = self._clock() - began
+        use: CacheUse = "shared" if is_shared else "miss"
         if isinstance(outcome, Failed):
             return Fetched(outcome.for_class(cls), use, seconds)
         return Fetched(outcome, use, seconds, 0 if is_shared else outcome.sizes.wire, outcome.hops)

@@ -8,15 +8,7 @@ from typing import Literal, NamedTuple
 from sift.fetch.extract.model import Extract, Format
 from sift.fetch.fields import MAX_AGE, MAX_CHARS, TIMEOUT
 
-State = Literal[
-    "url not allowed",
-    "robots disallow",
-    "unsupported content type",
-    "fetch failed",
-    "fetch timeout",
-    "busy",
-]
-"""How a fetch can fail; the words that answers and the log have for it."""
+CacheUse = Literal["hit", "miss", "shared"]
 UNREACHABLE = frozenset({"address", "dns", "connect", "tls"})
 """The hints that tell what a look-up or a connection said; one and the same word for callers of class `restricted`."""
 
@@ -86,10 +78,10 @@ class Page:
 class Failed:
     """A fetch without a page.
 
-    hint: of a closed vocabulary (contract: Fetch).
+    state, hint: of closed vocabularies (contract: Fetch).
     """
 
-    state: State
+    state: str
     hint: str = ""
 
     def for_class(self, cls: str) -> Failed:
@@ -107,7 +99,7 @@ class Fetched:
     """
 
     outcome: Page | Failed
-    cache: Literal["hit", "miss", "shared"]
+    cache: CacheUse
     seconds: float
     bytes: int = 0
     hops: int = 0

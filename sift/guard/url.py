@@ -186,6 +186,7 @@ def _is_unicode(digits: str) -> bool:
         label = digits.encode("ascii").decode("punycode")
         return (
             not label.isascii()
+            and not label.startswith("xn--")
             and _remapped(label) == label
             and _punycode(label) == digits
             and not unicodedata.category(label[0]).startswith("M")

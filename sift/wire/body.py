@@ -46,7 +46,9 @@ class Cut(NamedTuple):
 class Unread(Protocol):
     """An answer whose body has not been read: a Reply, or in tests a urllib3 response in its place."""
 
-    headers: Mapping[str, str]
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Its headers, names in lower case."""
 
     def read1(self, n: int, decode_content: bool) -> bytes:
         """Return the next part of the body, still encoded; nothing at its end."""

@@ -14,6 +14,8 @@ from sift.wire.call import Call
 from sift.wire.connection import Connection
 from sift.wire.resolver import Address, Resolver
 
+TLS = ssl.SSLContext
+"""The authorities that a connection is verified against."""
 Judge = Callable[[Sequence[Address]], Sequence[Address]]
 """Maps all addresses of a host to those that may be tried, in order. Raises an error to refuse the host."""
 Confirm = Callable[[str, str, Address], None]
@@ -34,7 +36,7 @@ def dial(
     resolver: Resolver,
     judge: Judge = any_address,
     confirm: Confirm | None = None,
-    tls: ssl.SSLContext | None = None,
+    tls: TLS | None = None,
 ) -> Connection:
     """Return a new connection to a host, verified if `tls` is given.
 
@@ -83,7 +85,7 @@ def _connect(addresses: Sequence[Address], call: Call, confirm: Confirm | None) 
     raise failure
 
 
-def tls_context(*, environment: bool = True) -> ssl.SSLContext:
+def tls_context(*, environment: bool = True) -> TLS:
     """Return a context that verifies against the system's certificate authorities and certifi's.
 
     environment: whether SSL_CERT_FILE and SSL_CERT_DIR may name other authorities than the system's, and SSLKEYLOGFILE

@@ -101,12 +101,12 @@ class Stage:
         """Wait for a first correct answer."""
         self.ask(process, {"query": "warm up"})
 
-    def ask(self, process: Process, body: dict[str, Any]) -> bytes:
-        """Search once; raise on any status but 200."""
+    def ask(self, process: Process, body: dict[str, Any], path: str = PATH) -> bytes:
+        """Post a body once; raise on any status but 200."""
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
-        url = f"http://127.0.0.1:{process.port}{PATH}"
+        url = f"http://127.0.0.1:{process.port}{path}"
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)
-        with _opener.open(request, timeout=20) as response:
+        with _opener.open(request, timeout=40) as response:
             answer: bytes = response.read()
             return answer
 

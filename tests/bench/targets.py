@@ -58,6 +58,12 @@ TARGETS = (
     Target("thread", "memory per thread", "<=", 0.12, None, "MiB"),
     Target("entry", "cache entry over its body", "<=", 1024, None, "B"),
     Target("start", "start to first answer", "<=", 0.5, 0.6, "s"),
+    Target("guard", "guard's text part against urllib3's parser and idna", "<=", 4),
+    Target("fetch-added", "added p50 of a fetch against a plain one, 20 KB", "<=", 1.5),
+    Target("fetch-throughput", "fetches/s against plain ones, 16 at a time", ">=", 1.0),
+    Target("fetch-cached", "kept page against F", ">=", 0.5),
+    Target("fetch-memory", "memory with a warm child, idle", "<=", 110, None, "MiB"),
+    Target("fetch-searches", "p99 of cached searches beside 16 hostile fetches", "<=", 2),
     Target("expiry", "stall when 100,000 entries expire", "<=", 5, None, "ms"),
 )
 BY_NAME = {target.name: target for target in TARGETS}

@@ -6,16 +6,20 @@ import socket
 import ssl
 import threading
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sift.errors import RefusedAddressError
+from sift.guard.guard import Guard
 from sift.wire.call import Call
 from sift.wire.dial import dial, tls_context
 from sift.wire.endpoint import Endpoint
 from sift.wire.resolver import Address, Resolver
 from tests.calls import SECRET, failure_of, later, outcome_of, recorded
+from tests.fakes import PATIENCE
 from tests.faults.behaviours import reset
 from tests.vendors import Vendors, reply
 from tests.wire.clients import GOOD, endpoint, failure, post
@@ -189,3 +193,167 @@ def test_tls_port_speaks_plain_http_unreachable() -> None:
         client = endpoint(listener.getsockname()[1], scheme="https")
         error = failure_of(lambda: post(client, later()))
     assert (error.reason, error.detail, error.sent) == ("unreachable", "tls", False)
+
+
+class Refusal(Exception):  # noqa: N818 - what a guard raises: no OSError
+    """What a stand-in for the guard raises."""
+
+
+def test_connection_is_made_it_is_confirmed_before_anything_is_sent() -> None:
+    """contract: Guard: both ends of the connected socket are checked, and the address that was judged is named."""
+    confirmed: list[tuple[str, str, Address]] = []
+    with socket.create_server(("127.0.0.2", 0)) as listener:
+        place = listener.getsockname()
+        resolver = Resolver(lambda *_, **__: found(place))
+        dial(
+            "vendor.example", 80, Call(later()), resolver=resolver, confirm=lambda *seen: confirmed.append(seen)
+        ).close()
+    assert confirmed == [("127.0.0.1", "127.0.0.2", Address(socket.AF_INET, place))]
+
+
+@pytest.mark.parametrize("tls", [False, True])
+def test_confirm_refuses_the_connection_ends_with_nothing_sent_and_no_other_is_made(tls: bool) -> None:
+    """contract: Guard: a peer that is not the judged one ends the dial; not even a TLS greeting reaches it."""
+
+    def refuse(own: str, peer: str, address: Address) -> None:
+        raise Refusal
+
+    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
+        resolver = Resolver(lambda *_, **__: found(first.getsockname(), second.getsockname()))
+        context = tls_context(environment=False) if tls else None
+        with pytest.raises(Refusal):
+            dial("vendor.example", 443, Call(later()), resolver=resolver, confirm=refuse, tls=context)
+        with first.accept()[0] as connection:
+            connection.settimeout(PATIENCE)
+            assert connection.recv(1) == b""
+        second.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            second.accept()
+
+
+def test_confirm_cannot_tell_next_address_is_tried() -> None:
+    """contract: HTTP calls: a connection that is gone before it could be checked is one that failed."""
+    asked: list[Address] = []
+
+    def fail_once(own: str, peer: str, address: Address) -> None:
+        asked.append(address)
+        if len(asked) == 1:
+            raise ConnectionResetError
+
+    with socket.create_server(("127.0.0.1", 0)) as first, socket.create_server(("127.0.0.1", 0)) as second:
+        names = [first.getsockname(), second.getsockname()]
+        resolver = Resolver(lambda *_, **__: found(*names))
+        dial("vendor.example", 80, Call(later()), resolver=resolver, confirm=fail_once).close()
+    assert asked == [Address(socket.AF_INET, name) for name in names]
+
+
+def test_judge_raises_what_is_no_oserror_it_ends_the_dial() -> None:
+    """contract: Guard: one bad address refuses the host, and nothing is connected to."""
+
+    def refuse(_: Sequence[Address]) -> Sequence[Address]:
+        raise Refusal
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        resolver = Resolver(lambda *_, **__: found(listener.getsockname()))
+        with pytest.raises(Refusal):
+            dial("vendor.example", 80, Call(later()), resolver=resolver, judge=refuse)
+        listener.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+
+
+def test_guard_is_asked_its_own_host_is_refused() -> None:
+    """contract: Guard: the socket's own address is no peer, whatever the look-up said."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        resolver = Resolver(lambda *_, **__: found(listener.getsockname()))
+        with pytest.raises(RefusedAddressError):
+            dial("vendor.example", 80, Call(later()), resolver=resolver, judge=Guard().judge)
+        with pytest.raises(RefusedAddressError):
+            dial("vendor.example", 80, Call(later()), resolver=resolver, confirm=Guard().confirm)
+
+
+def trusts(context: ssl.SSLContext, certificate: Path = CERTIFICATE) -> bool:
+    """Return whether a context trusts a loopback server."""
+    with TLSVendors(certificate) as vendors:
+        try:
+            dial("127.0.0.1", vendors.port, Call(later()), resolver=Resolver(), tls=context).close()
+        except ssl.SSLCertVerificationError:
+            return False
+        return True
+
+
+def test_environment_names_authorities_they_are_ignored_when_told_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """contract: Guard: TLS of a fetch trusts the system's authorities and certifi's, and no others."""
+    keys = tmp_path / "keys"
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    monkeypatch.setenv("SSL_CERT_DIR", str(CERTIFICATE.parent))
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(CERTIFICATE))
+    assert trusts(tls_context())
+    monkeypatch.setenv("SSLKEYLOGFILE", str(keys))
+    context = tls_context(environment=False)
+    assert not trusts(context)
+    assert context.keylog_filename is None
+    assert not keys.exists()
+
+
+def test_environment_is_ignored_names_and_dates_are_checked_all_the_same() -> None:
+    """contract: Guard: the context verifies."""
+    context = tls_context(environment=False)
+    assert context.verify_mode == ssl.CERT_REQUIRED
+    assert context.check_hostname
+    assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
+    assert len(context.get_ca_certs()) >= 100  # certifi's at least
+
+
+@pytest.mark.parametrize("form", ["file", "directory"])
+def test_environment_is_ignored_authorities_of_the_system_are_trusted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, form: str
+) -> None:
+    """contract: Guard: those in the file and the directory that OpenSSL was built for."""
+    directory = tmp_path / "certs"
+    if form == "directory":
+        directory.mkdir()  # with the name that `openssl x509 -hash` gives
+        (directory / "87515939.0").write_bytes(CERTIFICATE.read_bytes())
+    file = CERTIFICATE if form == "file" else tmp_path / "missing.pem"
+    paths = ssl.DefaultVerifyPaths(None, None, "SSL_CERT_FILE", str(file), "SSL_CERT_DIR", str(directory))
+    monkeypatch.setattr(ssl, "get_default_verify_paths", lambda: paths)
+    assert trusts(tls_context(environment=False))
+
+
+def test_environment_is_ignored_system_has_no_authorities_certifi_is_left(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """contract: Guard: a system without a store of its own is no error."""
+    (broken := tmp_path / "broken.pem").write_text("no certificate")
+    for file in (broken, tmp_path / "missing.pem"):
+        paths = ssl.DefaultVerifyPaths(None, None, "SSL_CERT_FILE", str(file), "SSL_CERT_DIR", str(tmp_path / "none"))
+        monkeypatch.setattr(ssl, "get_default_verify_paths", lambda paths=paths: paths)
+        assert len(tls_context(environment=False).get_ca_certs()) >= 100
+
+
+@pytest.mark.parametrize(("host", "sent"), [("127.0.0.1", None), ("good.example", "good.example")])
+def test_host_is_an_address_no_server_name_is_sent(host: str, sent: str | None) -> None:
+    """contract: Guard: the certificate is checked for the host; a server name is for names alone (RFC 6066)."""
+    names: list[str | None] = []
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(CERTIFICATE)
+    server.sni_callback = lambda _, name, __: names.append(name)
+    context = tls_context(environment=False)
+    context.load_verify_locations(CERTIFICATE)
+
+    def serve() -> None:
+        with suppress(OSError):
+            server.wrap_socket(listener.accept()[0], server_side=True).close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = threading.Thread(target=serve)
+        serving.start()
+        place = listener.getsockname()
+        resolver = Resolver(lambda *_, **__: found(place))
+        refused = pytest.raises(ssl.SSLCertVerificationError) if sent else nullcontext()
+        with refused:
+            dial(host, 443, Call(later()), resolver=resolver, tls=context).close()
+        serving.join(PATIENCE)
+    assert names == [sent]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -144,3 +145,110 @@ def test_no_thread_can_be_started_the_call_is_not_made(monkeypatch: pytest.Monke
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(NoThreadError):
         Resolver(FakeDNS()).addresses("host.invalid", 80, 1.0)
+
+
+class Name(str):
+    """A host name whose end can be noticed."""
+
+    __slots__ = ("__weakref__",)
+
+
+def test_shared_names_have_been_looked_up_nothing_of_them_is_kept(dns: FakeDNS) -> None:
+    """contract: Guard: what a name from a request leaves behind ends with its look-up."""
+    resolver = Resolver(dns, threads=2)
+    names = [Name(f"h{number}.example") for number in range(20)]
+    known = [weakref.ref(name) for name in names]
+    before = set(threading.enumerate())
+    while names:
+        assert resolver.addresses(names.pop(), 443, PATIENCE) == ADDRESSES
+    started = set(threading.enumerate()) - before
+    dns.asked.clear()
+    wait_for(lambda: not [name for name in known if name()])
+    assert 1 <= len(started) <= 2
+
+
+def test_shared_name_is_given_up_nothing_of_it_is_kept_once_it_ends(dns: FakeDNS) -> None:
+    """contract: Guard: also when nobody waited for its end."""
+    resolver = Resolver(dns, threads=1)
+    name = Name("lost.example")
+    known = weakref.ref(name)
+    dns.lost = {"lost.example"}
+    with pytest.raises(TimeoutError):
+        resolver.addresses(name, 443, 0.001)
+    del name
+    assert dns.hanging.acquire(timeout=PATIENCE)
+    assert known()
+    dns.asked.clear()
+    dns.end.set()
+    wait_for(lambda: not known())
+
+
+def test_shared_threads_all_hang_queries_that_nobody_waits_for_are_not_made(dns: FakeDNS) -> None:
+    """contract: Guard: a slow name service is not asked for what has been given up."""
+    resolver = Resolver(dns, threads=2)
+    dns.lost = {"lost1.example", "lost2.example"}
+    for name in ("lost1.example", "lost2.example"):
+        with pytest.raises(TimeoutError):
+            resolver.addresses(name, 443, 0.001)
+        assert dns.hanging.acquire(timeout=PATIENCE)
+    for number in range(5):
+        with pytest.raises(TimeoutError):
+            resolver.addresses(f"late{number}.example", 443, 0.001)
+    assert dns.asked == ["lost1.example", "lost2.example"]
+    dns.end.set()
+    assert resolver.addresses("last.example", 443, PATIENCE) == ADDRESSES
+    assert dns.asked == ["lost1.example", "lost2.example", "last.example"]
+
+
+def test_shared_query_is_given_up_by_one_of_two_the_other_has_its_answer(dns: FakeDNS) -> None:
+    """contract: Guard: a query that waits for a thread is dropped with its last caller, not with its first."""
+    clock = CountingClock()
+    resolver = Resolver(dns, clock, threads=1)
+    dns.lost = {"lost.example"}
+    with pytest.raises(TimeoutError):
+        resolver.addresses("lost.example", 443, 0.001)
+    assert dns.hanging.acquire(timeout=PATIENCE)
+    with ThreadPoolExecutor(1) as pool:
+        call = pool.submit(resolver.addresses, "h.example", 443, PATIENCE)
+        wait_for(lambda: clock.reads == 2)
+        with pytest.raises(TimeoutError):
+            resolver.addresses("h.example", 443, 0.001)
+        dns.end.set()
+        assert call.result(PATIENCE) == ADDRESSES
+    assert dns.asked == ["lost.example", "h.example"]
+
+
+def test_shared_name_hangs_it_takes_one_thread_and_others_are_answered(dns: FakeDNS) -> None:
+    """contract: Guard: one that hangs takes one thread, however many ask for it."""
+    clock = FakeClock()
+    resolver = Resolver(dns, clock, threads=2)
+    dns.lost = {"lost.example"}
+    for _ in range(20):
+        clock.tick(2)
+        with pytest.raises(TimeoutError):
+            resolver.addresses("lost.example", 443, 0.001)
+    assert resolver.addresses("h.example", 443, PATIENCE) == ADDRESSES
+    assert dns.asked == ["lost.example", "h.example"]
+
+
+def test_shared_name_is_asked_again_once_it_has_ended(dns: FakeDNS) -> None:
+    """contract: Guard: each connection has a look-up of its own; answers are not cached."""
+    resolver = Resolver(dns, threads=1)
+    for _ in range(3):
+        assert resolver.addresses("h.example", 443, PATIENCE) == ADDRESSES
+    assert dns.asked == ["h.example"] * 3
+
+
+def test_shared_thread_could_not_be_started_next_call_is_made(monkeypatch: pytest.MonkeyPatch, dns: FakeDNS) -> None:
+    """contract: Skips: no later call waits for a thread that never began."""
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    resolver = Resolver(dns, threads=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(NoThreadError):
+            resolver.addresses("first.example", 443, PATIENCE)
+    assert resolver.addresses("second.example", 443, PATIENCE) == ADDRESSES
+    assert dns.asked == ["second.example"]
