@@ -41,12 +41,6 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "file.write(format_keys(keys))",
         ],
     },
-    "sift/fetch/extract/child.py": {  # to the service, over a pipe
-        "serve": ["answers.write(BEGUN)", "answers.write(piece)"],
-    },
-    "sift/fetch/extract/process.py": {  # to a child, over a pipe
-        "_send": ["os.write(self._to, self._left[0][:_CHUNK])"],
-    },
     "sift/health.py": {
         "call_ended": [
             "_log.info('source_up', extra={'fields': {'source': source, 'failures': failures}})",
