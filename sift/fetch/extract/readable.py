@@ -22,7 +22,7 @@ from sift.fetch.extract.model import Extract, Format
 logging.disable(logging.CRITICAL)  # it logs what it finds in pages
 
 _DECLARING = ("html", "meta", "title", "h1", "time", "script", "base")
-_PERMALINKS = frozenset(("¶", "#", "§", "🔗", "\uf0c1", "Permalink", "[link]"))
+_PERMALINKS = frozenset(("¶", "#", "\N{SECTION SIGN}", "🔗", "\uf0c1", "Permalink", "[link]"))
 
 
 def detect(body: bytes) -> Sequence[str]:
