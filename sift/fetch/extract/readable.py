@@ -28,7 +28,7 @@ _OPTIONS: dict[str, Any] = {"favor_recall": True, "fast": True, "include_tables"
 _DECLARING = ("html", "meta", "title", "h1", "time", "script", "base")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WORD = re.compile(r"[^\W_]+")
-_PERMALINKS = frozenset(("¶", "#", "\xa7", "🔗", "\uf0c1", "Permalink", "[link]"))
+_PERMALINKS = frozenset(("¶", "#", "\N{SECTION SIGN}", "🔗", "\uf0c1", "Permalink", "[link]"))
 
 
 def detect(body: bytes) -> Sequence[str]:
