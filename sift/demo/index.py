@@ -42,7 +42,7 @@ class Index:
         )
 
     def close(self) -> None:
-        """Close the database; the index finds nothing more."""
+        """Close the database; the index cannot be searched any more."""
         self._database.close()
 
     def search(self, query: Query, *, title_weight: float, depth: int = 1) -> list[Page]:
