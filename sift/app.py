@@ -42,7 +42,7 @@ from sift.wire.resolver import Resolver
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
 MAKE_A_KEY = "sift key new --name NAME --class CLASS"
-LOOKUPS = 64
+LOOKUPS = 128
 """Threads for the names of pages; more than the fetches of one caller can leave hanging."""
 _MODULES = {vendor.settings.name: module for module, vendor in VENDORS.items()}
 
