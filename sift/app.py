@@ -125,7 +125,7 @@ def _build_fetcher(config: Config, cpus: frozenset[int]) -> Fetcher:
         Resolver(threads=LOOKUPS),
         user_agent=f"Sift/{__version__}{contact}",
     )
-    places = Places(settings.places)
+    places = Places(min(settings.places, max(1, config.threads // 2)))  # searches keep threads, however few there are
     # One more than a caller may keep busy: nobody's hostile pages hold up the text of others' pages.
     extractor = Extractor(places.each + 1, cpus)
     return Fetcher(

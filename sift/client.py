@@ -25,6 +25,7 @@ MAX_BODY = 64 << 20  # bytes; four queries with three vendors' answers of at mos
 GATEWAY = (502, 503, 504)  # what proxies answer for a service that they cannot reach
 FETCH_ERRORS = {502: "fetch failed", 503: "busy", 504: "fetch timeout"}  # and what Sift itself says with these statuses
 CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")  # in order of precedence
+UNKNOWN_AUTHORITY = (2, 18, 19, 20, 21)  # OpenSSL's codes for a chain that ends in no trusted certificate
 
 T = TypeVar("T")
 Shape = Callable[[int, dict[str, Any]], bool]  # whether a status and an object can be Sift's answer
@@ -66,7 +67,10 @@ class SiftClient:
     ) -> None:
         self._origin = _origin(url)
         self._authorization = f"Bearer {_checked(token)}" if token else ""
-        self._authorities = _authorities(environ) if self._origin.startswith("https") else True
+        self._ca_variable = next((name for name in CA_VARIABLES if environ.get(name, "").strip()), None)
+        self._authorities: str | bool = True
+        if self._ca_variable and self._origin.startswith("https"):
+            self._authorities = _authorities(self._ca_variable, environ[self._ca_variable].strip())
         # This host is never reached through a proxy, whatever the environment says.
         self._trust_env = not _is_loopback(urlsplit(self._origin).hostname or "")
         self._timeout = timeout
@@ -99,7 +103,7 @@ class SiftClient:
         except (TimeoutError, requests.Timeout):
             raise UnreachableError("the service did not answer in time") from None
         except OSError as error:  # the base of every requests error
-            raise UnreachableError(_reason(error)) from None
+            raise UnreachableError(_reason(error, self._ca_variable)) from None
         return Response(status, _payload(status, answered, is_ours), retry_after)
 
     def _post(self, path: str, body: bytes, timeout: float) -> tuple[int, int | None, bytes]:
@@ -163,14 +167,20 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (  # the first that matc
 )
 
 
-def _reason(error: OSError) -> str:
-    """Return what kind of failure this is, from the types of its causes: their texts may contain anything."""
+def _reason(error: OSError, ca_variable: str | None) -> str:
+    """Return what kind of failure this is, from the types of its causes: their texts may contain anything.
+
+    ca_variable: the one that names the trusted authorities, if one does.
+    """
     causes = tuple(_causes(error))
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             # OpenSSL's own words; after the comma they may name the host.
-            words = cause.verify_message.partition(",")[0]
-            return f"the service's certificate is not trusted ({words}); SSL_CERT_FILE may name its authority"
+            words = f"the service's certificate is not trusted ({cause.verify_message.partition(',')[0]})"
+            if cause.verify_code not in UNKNOWN_AUTHORITY:
+                return words
+            advice = f"{ca_variable} names other authorities" if ca_variable else "SSL_CERT_FILE may name its authority"
+            return f"{words}; {advice}"
     found = (words for kind, words in _REASONS for cause in causes if isinstance(cause, kind))
     return next(found, "the service cannot be reached")
 
@@ -202,19 +212,16 @@ def _checked(token: str) -> str:
     return token
 
 
-def _authorities(environ: Mapping[str, str]) -> str | bool:
-    """Return the file or directory of authorities that the environment names; True stands for the built-in ones."""
-    for name in CA_VARIABLES:
-        if path := environ.get(name, "").strip():
-            try:
-                if Path(path).is_dir():
-                    ssl.create_default_context(capath=path)
-                else:
-                    ssl.create_default_context(cafile=path)
-            except OSError:
-                raise ConfigError(f"{name} must be the path of a file or directory of certificates") from None
-            return path
-    return True
+def _authorities(variable: str, path: str) -> str:
+    """Return the path of a file or directory of authorities; raise ConfigError if there is none."""
+    try:
+        if Path(path).is_dir():
+            ssl.create_default_context(capath=path)
+        else:
+            ssl.create_default_context(cafile=path)
+    except OSError:
+        raise ConfigError(f"{variable} must be the path of a file or directory of certificates") from None
+    return path
 
 
 def _is_loopback(host: str) -> bool:

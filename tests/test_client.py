@@ -13,7 +13,7 @@ import pytest
 
 from sift.client import FETCH_ERRORS, ForeignResponseError, SiftClient, UnreachableError
 from sift.errors import ConfigError
-from tests.wire.tls import CERTIFICATE
+from tests.wire.tls import CERTIFICATE, PRIVATE_CA
 
 ANSWER = {"queries": ["x"], "results": [], "warnings": []}
 PAGE = {"final_url": "https://a.example/", "content": "text", "chars": 4, "warnings": []}
@@ -185,12 +185,21 @@ def test_failed_connection_is_named_by_its_kind(wire: Wire, monkeypatch: pytest.
         assert "proxy" in failure("http://sift.invalid")
     monkeypatch.delenv("http_proxy")
     assert "name cannot be resolved" in failure("http://sift.invalid")
-    assert "not trusted (self-signed certificate)" in failure(tls)
+    untrusted = failure(tls)
+    assert "not trusted (self-signed certificate); SSL_CERT_FILE may name its authority" in untrusted
     named = failure(tls.replace("127.0.0.1", "localhost"), environ={"SSL_CERT_FILE": str(CERTIFICATE)})
-    assert "not trusted (Hostname mismatch)" in named
+    assert named.endswith("not trusted (Hostname mismatch)")  # its authority is known
     assert "localhost" not in named
     assert "no TLS" in failure(plain.replace("http:", "https:"))
     assert "closed before an answer" in failure(closed)
+
+
+@pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"])
+def test_authorities_are_named_and_the_services_is_another_the_variable_is_named(wire: Wire, name: str) -> None:
+    """contract: Command line: the advice is about the variable that counts, which may not be the one just set."""
+    url, _ = wire(ok(), tls=True)
+    environ = dict.fromkeys(("SSL_CERT_FILE", name), str(PRIVATE_CA))
+    assert failure(url, environ=environ).endswith(f"; {name} names other authorities")
 
 
 GATEWAYS = {
