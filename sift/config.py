@@ -31,7 +31,11 @@ SETTINGS = (
     Setting("SIFT_BREAKER_FAILURES", "5", "failures in a row after which a source is skipped; 0 = never skip"),
     Setting("SIFT_BREAKER_SECONDS", "30", "seconds it is then skipped"),
     Setting("SIFT_FETCH", "on", "on or off; off = no page can be opened, and the routes for it are gone"),
-    Setting("SIFT_FETCH_PLACES", "16", "pages one worker opens at a time; a caller may use a quarter of them"),
+    Setting(
+        "SIFT_FETCH_PLACES",
+        "16",
+        "pages one worker opens at a time, half of its threads at most; a caller may use a quarter",
+    ),
     Setting("SIFT_FETCH_PORTS", "", "ports that may be connected to beside 80 and 443, with commas"),
     Setting(
         "SIFT_FETCH_DENY",
