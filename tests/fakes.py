@@ -175,6 +175,13 @@ class FakeLedger:
                 self.credits[name] = max(0, found - self.rival)
             return found
 
+    def balance(self, name: str) -> int | None:
+        """Return the credits left."""
+        if (self.is_broken or self.is_lost) and name in self.credits:
+            raise LedgerError
+        with self._lock:
+            return self.credits.get(name)
+
     def reserve(self, name: str, *, deadline: float) -> str | None:
         """Take one credit."""
         if self.is_broken and name in self.credits:
@@ -242,7 +249,8 @@ def raw_hits(*hits: RawHit | str) -> RawHits:
 def out(*hits: RawHit | str, notes: tuple[str, ...] = (), found: int | None = None, **fields: Any) -> SourceOut:
     """Make a source's answer from hits or bare URLs."""
     made = raw_hits(*hits)
-    return SourceOut(hits=made, found=len(made) if found is None else found, notes=notes, **fields)
+    usable = len(made) if found is None else found
+    return SourceOut(hits=made, found=usable, notes=notes, **{"sent": usable, **fields})
 
 
 def engine_of(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sift.cli.explained import account
 from sift.cli.flags import FLAGS, field_flags, takes
 from sift.cli.layout import for_pipe, for_terminal
 from sift.cli.status import ExitStatus
@@ -154,9 +155,10 @@ def _print(payload: dict[str, Any], *, full: bool) -> None:
     if display is None:
         # First, so that a reader of only the first lines of stdout still learns which filters did not apply.
         _warn(payload["warnings"])
-    below = len(payload["warnings"]) + 1  # and the next prompt
+    accounts = account(payload["explain"]) if display and "explain" in payload else []
+    below = len(accounts) + len(payload["warnings"]) + 1  # and the next prompt
     lines = for_terminal(hits, display, full=full, below=below) if display else for_pipe(hits)
-    for line in lines:
+    for line in (*lines, *accounts):
         say(line)
     if not hits:
         tell("no hits")

@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
@@ -73,6 +74,19 @@ class Calls:
         except LedgerError:
             return None  # it may only be busy: the call itself can wait for it, within its timeout
 
+    def balances(self) -> dict[str, int | None]:
+        """Return the credits left of each source that has a cap; None where the ledger cannot be read."""
+        found: dict[str, int | None] = {}
+        for name in self.reranked:
+            try:
+                left = self._ledger.balance(name)
+            except LedgerError:
+                found[name] = None
+            else:
+                if left is not None:
+                    found[name] = left
+        return found
+
     def ask(self, query: str, request: SearchRequest, planned: Collection[str]) -> Round:
         """Ask the planned sources one query concurrently, and return every outcome."""
         started = self._clock()
@@ -102,7 +116,8 @@ class Calls:
             if call.permit is not None:  # the vendor was asked: the breaker must not wait until the call ends
                 self._breakers[name].failed(call.permit, counts=True)
             self._observer.call_ended(name, "timeout", call.source.timeout, 0)
-        return _timeout(name)
+        # Its credit, if it has one, is gone: the call was begun.
+        return replace(_timeout(name), seconds=call.source.timeout, spent=int(call.is_paid and call.permit is not None))
 
     def _make(self, call: _Call, query: str, request: SearchRequest) -> Outcome:
         """Make one call unless its breaker or the cap forbids it."""
@@ -135,6 +150,7 @@ class Calls:
             if call.claim():
                 self._observer.call_ended(name, "timeout", 0.0, 0)
             return _timeout(name)
+        call.is_paid = bool(day)
         call.permit = permit
         started = self._clock()
         out, error = self._fetch(call, permit, query, request)
@@ -150,6 +166,8 @@ class Calls:
                 self._observer.call_ended(name, outcome, self._clock() - started, price, detail)
             else:
                 self._observer.call_skipped(name, "not asked")
+        if request.explain:
+            out = replace(out, seconds=self._clock() - started, spent=price if day else 0)
         return out
 
     def _is_late(self, call: _Call) -> bool:
@@ -187,10 +205,11 @@ class Calls:
 class _Call:
     """One call, reported once: by whoever claims it first.
 
-    permit: its breaker's, once the vendor is asked. ended: released when a thread of the pool has made it.
+    permit: its breaker's, once the vendor is asked. is_paid: whether a credit was taken for it.
+    ended: released when a thread of the pool has made it.
     """
 
-    __slots__ = ("_claim", "deadline", "ended", "error", "outcome", "permit", "source")
+    __slots__ = ("_claim", "deadline", "ended", "error", "is_paid", "outcome", "permit", "source")
 
     outcome: Outcome
 
@@ -198,6 +217,7 @@ class _Call:
         self.source = source
         self.deadline = deadline
         self.permit: Permit | None = None
+        self.is_paid = False
         self.error: BaseException | None = None
         self.ended = threading.Lock()
         self.ended.acquire()

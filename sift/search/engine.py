@@ -49,7 +49,8 @@ class Engine:
         if found is None:
             return None
         self._observer.search_ended(caller_class, "hit", self._clock() - started, answered=True)
-        return Answer(found, "hit")
+        answer = Answer(found, "hit")
+        return self._explained(answer, started) if request.explain else answer
 
     def search(self, request: SearchRequest, caller_class: CallerClass) -> Answer | Unavailable:
         """Return the answer to a request, or why no source answered."""
@@ -58,7 +59,7 @@ class Engine:
         self._observer.search_ended(
             caller_class, found.cache, self._clock() - started, answered=isinstance(found, Answer)
         )
-        return found
+        return self._explained(found, started) if request.explain and isinstance(found, Answer) else found
 
     def _search(self, request: SearchRequest, caller_class: CallerClass) -> Answer | Unavailable:
         now = self._now()  # read once: a request that runs past the hour keeps its key
@@ -97,13 +98,26 @@ class Engine:
         for name, skip in skips.items():
             self._observer.call_skipped(name, skip.reason)
         # In the form that is in the key: what the vendors are asked must not depend on who asked first.
+        begun = self._clock()
         rounds = [self._calls.ask(normalise_query(query), request, planned) for query in request.queries]
         started = self._clock()
-        result = compose(request, rounds, self._calls.reranked)
+        result = compose(request, rounds, self._calls.reranked, skips)
         if result is None:
             return unavailable(rounds, skips, self.names), False
         result = replace(result, rerank_ms=round((self._clock() - started) * 1000))
+        if result.explanation is not None:
+            sources_ms = round((started - begun) * 1000)
+            timed = result.explanation._replace(sources_ms=sources_ms, merge_ms=result.rerank_ms)
+            result = replace(result, explanation=timed)
         return result, may_be_cached(result, rounds)
+
+    def _explained(self, answer: Answer, started: float) -> Answer:
+        """Return an answer with its explanation for this very request, which began at `started`."""
+        explanation = answer.result.explanation
+        if explanation is None:  # pragma: no cover - `explain` is in the key
+            return answer
+        left, total = self._calls.balances(), round((self._clock() - started) * 1000)
+        return answer._replace(explained=explanation.as_dict(asked=not answer.cached, left=left, total_ms=total))
 
     def _lookup(self, key: bytes) -> SearchResult | None:
         return None if self._cache is None else self._cache.get(key)

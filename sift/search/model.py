@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
+from sift.search.explanation import Explanation
 from sift.search.urls import Address
 
 Mode = Literal["restrict", "prefer"]
@@ -69,6 +70,7 @@ class SearchRequest:
     max_snippet: int = 0  # characters; 0 is all
     rerank: bool = True
     digest: bool = False
+    explain: bool = False
     filter: Filter = Filter()
 
     @property
@@ -162,6 +164,7 @@ class SourceOut:
     warn: set when the source failed; its hits are then discarded.
     notes: what the source could not do, and what in the query may have made it fail.
     credits: what a paid call cost. asked: False when the source chose not to be asked (contract: Notes).
+    sent: rows of the vendor's list. seconds, spent: the call's time and the credits counted for it, if they are wanted.
     """
 
     hits: RawHits = RawHits()
@@ -170,6 +173,9 @@ class SourceOut:
     credits: int = 1
     found: int = 0
     asked: bool = True
+    sent: int = 0
+    seconds: float = 0.0
+    spent: int = 0
 
 
 class Skip(NamedTuple):
@@ -198,6 +204,7 @@ class SearchResult:
 
     results: the hits as a JSON array in v1's form, encoded once and spliced into every response.
     warnings: failures, then notes. skips: sources that were not asked, and why.
+    explanation: only if it is wanted; `results` then hold their part of it.
     """
 
     results: bytes
@@ -207,6 +214,7 @@ class SearchResult:
     warnings: tuple[str, ...] = ()
     skips: tuple[str, ...] = ()
     rerank_ms: int = 0
+    explanation: Explanation | None = None
 
     def hits(self) -> list[dict[str, Any]]:
         """Decode the hits."""
@@ -215,10 +223,14 @@ class SearchResult:
 
 
 class Answer(NamedTuple):
-    """A result and where it came from."""
+    """A result and where it came from.
+
+    explained: the explanation as this very request gets it, if it is wanted.
+    """
 
     result: SearchResult
     cache: CacheUse
+    explained: Mapping[str, Any] | None = None
 
     @property
     def cached(self) -> bool:

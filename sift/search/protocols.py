@@ -52,6 +52,9 @@ class Ledger(Protocol):
         Only `reserve` decides.
         """
 
+    def balance(self, name: str) -> int | None:
+        """Return the credits left today as they are counted now; None without a cap. Raises LedgerError."""
+
     def reserve(self, name: str, *, deadline: float) -> str | None:
         """Take one credit, waiting until `deadline` at most.
 

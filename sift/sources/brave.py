@@ -73,7 +73,7 @@ def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     rows = rows_of(body, "grounding", "generic")
     sources = body.get("sources")
     hits = hits_of(rows, partial(read_row, sources=sources if isinstance(sources, dict) else {}))
-    return SourceOut(hits=hits, found=len(hits), notes=notes)
+    return SourceOut(hits=hits, found=len(hits), sent=len(rows), notes=notes)
 
 
 def read_row(row: Row, sources: Mapping[str, Any]) -> Content:

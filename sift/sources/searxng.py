@@ -97,14 +97,15 @@ def date_note(hits: RawHits, filter: Filter, now: float) -> tuple[str, ...]:
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     """Parse an answer. Raises SourceError, also when no engine answered."""
-    hits = hits_of(rows_of(body, "results"), read_row)
+    rows = rows_of(body, "results")
+    hits = hits_of(rows, read_row)
     unresponsive = body.get("unresponsive_engines")
     silent = len(unresponsive) if isinstance(unresponsive, list) else 0
     if silent and not hits:  # blocked engines must not look like "nothing found"
         raise SourceError("no engine answered")
     if silent:
         notes += (f"{Searxng.name}: {silent} engine{'s' * (silent > 1)} unresponsive",)
-    return SourceOut(hits=hits, found=len(hits), notes=notes)
+    return SourceOut(hits=hits, found=len(hits), sent=len(rows), notes=notes)
 
 
 def read_row(row: Row) -> Content:

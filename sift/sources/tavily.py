@@ -97,10 +97,11 @@ def notes(filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, min_score: float = 0.0, notes: tuple[str, ...] = ()) -> SourceOut:
     """Parse an answer; a generated answer and other extras are ignored. Raises SourceError."""
-    hits = hits_of(rows_of(body, "results"), read_row)
+    rows = rows_of(body, "results")
+    hits = hits_of(rows, read_row)
     # A hit without a score counts as 0.0, below any min_score.
     kept = hits.at_least(min_score) if min_score else hits
-    return SourceOut(hits=kept, found=len(hits), notes=notes, credits=_credits(body))
+    return SourceOut(hits=kept, found=len(hits), sent=len(rows), notes=notes, credits=_credits(body))
 
 
 def read_row(row: Row) -> Content:

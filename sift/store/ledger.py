@@ -107,6 +107,11 @@ class SqliteLedger:
 
         return self._run(time.monotonic() + _READ_WAIT, count)
 
+    def balance(self, name: str) -> int | None:
+        """Return the credits left today as the file has them; None without a cap. Raises LedgerError."""
+        cap = self._caps.get(name)
+        return max(0, cap - self.spent(name)) if cap else cap
+
     def resets_at(self) -> str:
         """Return the end of the current day, the next UTC midnight, in ISO 8601 with `Z`."""
         return f"{_next(self._day())}T00:00:00Z"

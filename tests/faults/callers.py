@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from tests.service import Reply, Service
 
 FIELDS = [
-    *("query", "queries", "k", "rerank", "digest", "include_domains", "exclude_domains", "include_domains_mode"),
+    *(
+        "query",
+        "queries",
+        "k",
+        "rerank",
+        "digest",
+        "explain",
+        "include_domains",
+        "exclude_domains",
+        "include_domains_mode",
+    ),
     *("time_range", "start_date", "end_date", "topic", "min_score", "exact_match", "limit", "caller_class"),
 ]
 VALID: dict[str, Any] = {
@@ -19,6 +29,7 @@ VALID: dict[str, Any] = {
     "k": 5,
     "rerank": True,
     "digest": False,
+    "explain": True,
     "include_domains": ["docs.example"],
     "exclude_domains": ["shared.example"],
     "include_domains_mode": "prefer",
