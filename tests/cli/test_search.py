@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sift.cli.terminal import document, printable
+from tests.cli.conftest import ENVELOPE
 
 SIFT_SEARCH = ("sift", "search")
 HOSTILE = "a\x1b[31mred\x1b[0m\x1b]0;title\x07b\x9b2Jc\x85d\u202ee\x7ff\x00g\rh\u2028i\u2066j"
@@ -29,7 +30,7 @@ def test_every_flag_set_posts_its_field(run: Any, service: Any) -> None:
         *("search", 'say "x"', "--k", "3", "--no-rerank", "--json", "--domains-mode", "prefer"),
         *("--include-domain", "a.example", "--include-domain", "b.example", "--exclude-domain", "c.example"),
         *("--time-range", "month", "--start-date", "2026-09-01", "--end-date", "2026-09-29", "--topic", "news"),
-        *("--exact-match", "--min-score", "0.5"),
+        *("--exact-match", "--min-score", "0.5", "--explain"),
     )
     assert done.returncode == 0
     path, headers, body = service.asked[0]
@@ -47,6 +48,7 @@ def test_every_flag_set_posts_its_field(run: Any, service: Any) -> None:
         "topic": "news",
         "exact_match": True,
         "min_score": 0.5,
+        "explain": True,
     }
 
 
@@ -146,6 +148,16 @@ def test_bad_setting_is_a_usage_error_naming_it(call: Any, service: Any, setting
 
 
 # --- what is printed -----------------------------------------------------------------------------------------------
+
+
+def test_explanation_is_not_mixed_into_piped_text(run: Any, service: Any) -> None:
+    """contract: Command line: four lines a hit, whatever was asked; `--json` has the explanation."""
+    why = [{"query": 1, "source": "searxng", "rank": 1, "share": 1 / 61}]
+    hits = [hit | {"why": why, "copies": []} for hit in ENVELOPE["results"]]
+    service.answers(ENVELOPE | {"results": hits, "explain": {"sources": []}})
+    assert run("search", "x", "--explain").stdout == run("search", "x").stdout
+    assert "#1" not in run("search", "x", "--explain").stdout
+    assert json.loads(run("search", "x", "--explain", "--json").stdout)["results"] == hits
 
 
 def test_text_is_title_url_snippet_and_a_known_date(run: Any) -> None:
