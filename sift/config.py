@@ -173,7 +173,7 @@ class Config:
             cpu_affinity=read.choice("SIFT_CPU_AFFINITY", ("auto", "off")) == "auto",
             breaker_failures=read.integer("SIFT_BREAKER_FAILURES", 0, 1_000_000),
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
-            fetch=_fetch(read),
+            fetch=_read_fetch(read),
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:
@@ -226,7 +226,12 @@ def _source(read: Reader, declared: VendorSettings) -> SourceConfig:
     )
 
 
-def _fetch(read: Reader) -> FetchConfig:
+def fetch_config(environ: Mapping[str, str]) -> FetchConfig:
+    """Read the settings of opening pages, for `sift guard` as for the service. Raises ConfigError."""
+    return _read_fetch(Reader(environ, SETTINGS))
+
+
+def _read_fetch(read: Reader) -> FetchConfig:
     return FetchConfig(
         enabled=read.choice("SIFT_FETCH", ("on", "off")) == "on",
         places=read.integer("SIFT_FETCH_PLACES", 1, 1024),
