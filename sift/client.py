@@ -79,6 +79,13 @@ class SiftClient:
         """
         return self._call("/v1/search", body, self._timeout, _is_search)
 
+    def plan(self, body: Mapping[str, object]) -> Response:
+        """Post a search to be planned and return the response (contract: Plan).
+
+        Raises UnreachableError or ForeignResponseError.
+        """
+        return self._call("/v1/plan", body, self._timeout, _is_plan)
+
     def fetch(self, body: Mapping[str, object]) -> Response:
         """Post a fetch and return the response, the service's own errors included (contract: Fetch).
 
@@ -250,6 +257,12 @@ def _is_search(status: int, payload: dict[str, Any]) -> bool:
     if status in GATEWAY and not _are(str, payload.get("sources_failed")):  # only Sift's own 503 has it
         return False
     return _is_error(status, payload)
+
+
+def _is_plan(status: int, payload: dict[str, Any]) -> bool:
+    if status == 200:
+        return _are(dict, payload.get("sources")) and _are(str, payload.get("warnings"))
+    return status not in GATEWAY and _is_error(status, payload)
 
 
 def _is_fetch(status: int, payload: dict[str, Any]) -> bool:

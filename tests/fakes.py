@@ -18,6 +18,7 @@ from sift.search.model import (
     CallerClass,
     Content,
     Filter,
+    Prepared,
     RawHit,
     RawHits,
     Row,
@@ -75,6 +76,14 @@ class FakeSource:
     def queries(self) -> list[str]:
         """The queries asked, in order of arrival."""
         return [call.query for call in self.calls]
+
+    def prepare(self, query: str, filter: Filter) -> Prepared:
+        """Return the query as it is."""
+        return Prepared(query)
+
+    def treats(self, filter: Filter) -> dict[str, str]:
+        """Apply nothing."""
+        return {}
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Play the next step."""

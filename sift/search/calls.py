@@ -7,7 +7,7 @@ import re
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -15,7 +15,8 @@ from pathlib import PurePath
 from sift.errors import NoThreadError, SourceError
 from sift.observe import NullObserver, Observer
 from sift.search.breaker import Breaker, Permit
-from sift.search.model import Outcome, Round, SearchRequest, Skip, SourceOut
+from sift.search.model import Outcome, Round, SearchRequest, SearchResult, Skip, SourceOut
+from sift.search.plan import CAPPED, Outlook, Plan, plan_cached, plan_source
 from sift.search.protocols import Ledger, LedgerError, LedgerLostError, Source
 from sift.search.threads import Threads
 
@@ -73,6 +74,28 @@ class Calls:
             return Skip(_UNCOUNTED)
         except LedgerError:
             return None  # it may only be busy: the call itself can wait for it, within its timeout
+
+    def plan(self, request: SearchRequest, skips: Mapping[str, Skip], found: SearchResult | None) -> Plan:
+        """Return what would become of each source, and the longest wait for them; call nobody.
+
+        skips: the sources excluded before the first call. found: the cached answer, if there is one.
+        """
+        left = self.balances()
+        if found is not None:
+            return Plan(True, plan_cached(self._sources, request, found, skips), 0, left)
+        planned = [plan_source(source, request, self._outlook(source.name, skips, left)) for source in self._sources]
+        waits = [
+            [source.timeout for source, (_, asks) in zip(self._sources, planned, strict=True) if asks[number]]
+            for number in range(len(request.queries))
+        ]
+        return Plan(False, tuple(each for each, _ in planned), sum(max(wait, default=0) for wait in waits), left)
+
+    def _outlook(self, name: str, skips: Mapping[str, Skip], left: Mapping[str, int | None]) -> Outlook:
+        if name in skips:
+            return Outlook(skips[name], None)
+        if name in left and left[name] is None:  # a call would not be made uncounted
+            return Outlook(Skip(_UNCOUNTED), None)
+        return Outlook(None, left.get(name))
 
     def balances(self) -> dict[str, int | None]:
         """Return the credits left of each source that has a cap; None where the ledger cannot be read."""
@@ -199,7 +222,7 @@ class Calls:
             breaker.succeeded(permit)
 
     def _capped(self) -> Skip:
-        return Skip("daily cap", DAY - self._now() % DAY)
+        return Skip(CAPPED, DAY - self._now() % DAY)
 
 
 class _Call:

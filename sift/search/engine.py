@@ -12,6 +12,7 @@ from sift.search.answer import compose, may_be_cached, skip_warnings, unavailabl
 from sift.search.cachekey import cache_key, hour_bucket
 from sift.search.calls import Calls
 from sift.search.model import Answer, CacheUse, CallerClass, SearchRequest, SearchResult, Skip, Unavailable, unique
+from sift.search.plan import Plan
 from sift.search.protocols import Cache
 from sift.search.query import normalise_query
 
@@ -67,10 +68,7 @@ class Engine:
         key = cache_key(request, self.names, caller_class, hour)
         if found := self._lookup(key):
             return Answer(found, "hit")
-        planned = self.names
-        if skips := self._plan():
-            planned = tuple(name for name in self.names if name not in skips)
-            key = cache_key(request, planned, caller_class, hour)
+        key, planned, skips = self._choose(request, caller_class, hour, key)
 
         def lead() -> tuple[SearchResult | Unavailable, CacheUse]:
             # Again: another leader may have stored the answer since the lookup above.
@@ -87,9 +85,28 @@ class Engine:
             return replace(result, cache=use)
         return Answer(replace(result, skips=unique(skip_warnings(skips) + result.skips)), use)
 
-    def _plan(self) -> dict[str, Skip]:
-        """Return the sources that will not be asked and why, decided before the first call (R5)."""
-        return {name: skip for name in self.names if (skip := self._calls.skip(name))}
+    def plan(self, request: SearchRequest, caller_class: CallerClass) -> Plan:
+        """Return what `search` would do now; ask nobody, spend nothing, report nothing."""
+        hour = hour_bucket(self._now())
+        key = cache_key(request, self.names, caller_class, hour)
+        skips: Mapping[str, Skip] = {}
+        if (found := self._lookup(key)) is None:
+            key, _, skips = self._choose(request, caller_class, hour, key)
+            found = self._lookup(key) if skips else None
+        return self._calls.plan(request, skips, found)
+
+    def _choose(
+        self, request: SearchRequest, caller_class: CallerClass, hour: str, key: bytes
+    ) -> tuple[bytes, tuple[str, ...], dict[str, Skip]]:
+        """Return the key, the sources that will be asked, and those that will not and why (R5).
+
+        key: that of all sources. Decided before the first call.
+        """
+        skips = {name: skip for name in self.names if (skip := self._calls.skip(name))}
+        if not skips:
+            return key, self.names, skips
+        planned = tuple(name for name in self.names if name not in skips)
+        return cache_key(request, planned, caller_class, hour), planned, skips
 
     def _ask(
         self, request: SearchRequest, planned: tuple[str, ...], skips: Mapping[str, Skip]

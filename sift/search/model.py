@@ -79,6 +79,18 @@ class SearchRequest:
         return sum(map(len, self.queries))
 
 
+class Prepared(NamedTuple):
+    """What a source makes of a query before it is called.
+
+    text: the query, cut to what the vendor takes. notes: those known by then.
+    asked: False when the vendor is not to be asked (contract: Notes).
+    """
+
+    text: str
+    notes: tuple[str, ...] = ()
+    asked: bool = True
+
+
 Row = Mapping[str, Any]
 """One row of a vendor's answer, as it was sent: any field may be missing or of any type."""
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
-from sift.search.model import Filter, SearchResult, SourceOut
+from sift.search.model import Filter, Prepared, SearchResult, SourceOut
 
 
 class Source(Protocol):
@@ -21,6 +22,12 @@ class Source(Protocol):
     @property
     def reranked(self) -> bool:
         """Whether the source's list takes part in the RRF sum."""
+
+    def prepare(self, query: str, filter: Filter) -> Prepared:
+        """Return what `search` would send and note; call nobody."""
+
+    def treats(self, filter: Filter) -> Mapping[str, str]:
+        """Return how each filter that is set would be applied (contract: Plan)."""
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Ask the vendor once, and return or raise before `deadline` (monotonic seconds).

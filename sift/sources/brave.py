@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any
 
 from sift.config import SourceConfig, VendorSettings
-from sift.search.model import Content, Filter, Row, SourceOut, not_applied
+from sift.search.model import Content, Filter, Prepared, Row, SourceOut, not_applied
 from sift.sources.headers import HEADERS
 from sift.sources.limits import fit, too_long
 from sift.sources.rows import hits_of, rows_of, text_of
+from sift.sources.treatment import treatments
 from sift.sources.vendor import Vendor
 from sift.wire.endpoint import Endpoint
 
@@ -42,12 +43,23 @@ class Brave:
         endpoint = Endpoint(config.url, {**HEADERS, "X-Subscription-Token": config.key}, connections=calls)
         return cls(endpoint, config.timeout)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
-        """Search once. Raises SourceError."""
+    def prepare(self, query: str, filter: Filter) -> Prepared:
+        """Cut the query to Brave's limits, or do not ask at all."""
         fitted, cuts = fit(self.name, query, characters=MAX_CHARACTERS, words=MAX_WORDS)
         if cuts and filter.exact_match:
-            return SourceOut(notes=(too_long(self.name),), asked=False)
-        return parse(self._endpoint.get_json({"q": fitted}, deadline=deadline, fresh=fresh), notes(filter) + cuts)
+            return Prepared(query, (too_long(self.name),), asked=False)
+        return Prepared(fitted, notes(filter) + cuts)
+
+    def treats(self, filter: Filter) -> dict[str, str]:
+        """Return how each filter is applied: Brave is sent none."""
+        return treatments(filter, {})
+
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
+        """Search once. Raises SourceError."""
+        prepared = self.prepare(query, filter)
+        if not prepared.asked:
+            return SourceOut(notes=prepared.notes, asked=False)
+        return parse(self._endpoint.get_json({"q": prepared.text}, deadline=deadline, fresh=fresh), prepared.notes)
 
 
 VENDOR = Vendor(SETTINGS, Brave.from_config)

@@ -10,10 +10,11 @@ from typing import Any
 
 from sift.config import SourceConfig, VendorSettings
 from sift.errors import SourceError
-from sift.search.model import Content, Filter, RawHits, Row, SourceOut, not_applied
+from sift.search.model import Content, Filter, Prepared, RawHits, Row, SourceOut, not_applied
 from sift.sources.dates import count_outside, is_iso
 from sift.sources.headers import HEADERS
 from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
+from sift.sources.treatment import APPROXIMATED, NATIVE, treatments
 from sift.sources.vendor import Vendor
 from sift.wire.endpoint import Endpoint
 
@@ -39,11 +40,24 @@ class Searxng:
         """Return the source described by its settings."""
         return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, HEADERS, connections=calls), config.timeout)
 
+    def prepare(self, query: str, filter: Filter) -> Prepared:
+        """Return the query as it is: SearXNG takes any."""
+        return Prepared(query, notes(query, filter))
+
+    def treats(self, filter: Filter) -> dict[str, str]:
+        """Return how each filter is applied."""
+        sent = {"time_range": NATIVE, "exact_match": APPROXIMATED}
+        if filter.restricts:
+            sent["include_domains"] = APPROXIMATED
+        if filter.topic == "news":
+            sent["topic"] = NATIVE
+        return treatments(filter, sent)
+
     def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once. Raises SourceError."""
         try:
             body = self._endpoint.get_json(parameters(query, filter), deadline=deadline, fresh=fresh)
-            out = parse(body, notes(query, filter))
+            out = parse(body, self.prepare(query, filter).notes)
         except SourceError as error:
             error.notes = syntax_note(query)  # a command may be why it failed, and asking again will not help
             raise

@@ -26,6 +26,9 @@ def explained(*sources: FakeSource, queries: tuple[str, ...] = ("q",), **fields:
     return answer.result.hits(), answer.explained
 
 
+UNASKED = {"total": 1, "sources": 0, "merge": 0}
+
+
 # --- why
 
 
@@ -133,6 +136,8 @@ def test_times_are_those_of_the_calls_the_wait_and_the_whole() -> None:
     assert answer.explained is not None
     assert [entry["ms"] for entry in answer.explained["sources"]] == [250, 250]
     assert answer.explained["ms"] == {"total": 500, "sources": 500, "merge": 0}
+    assert answer.result.explanation is not None
+    assert answer.result.explanation.as_dict(asked=False, left={}, total_ms=1)["ms"] == UNASKED
 
 
 def test_cached_answer_keeps_the_reasons_and_says_what_it_saved() -> None:
@@ -179,6 +184,7 @@ def test_left_is_null_when_the_ledger_cannot_be_read() -> None:
 
 # --- properties
 
+FAILED = SourceOut(hits=raw_hits(page(9)), found=2, sent=3, warn="x: bad response")
 SPELLINGS = ("https://{}.example/{}", "http://{}.example/{}/", "https://{}.EXAMPLE/{}?utm_source=x")
 urls = st.builds(
     lambda form, host, path: form.format(host, path),
@@ -196,7 +202,7 @@ filters = st.sampled_from(
 def outcomes(draw: st.DrawFn) -> Any:
     """Draw what one source makes of one query: an answer, of which rows were dropped, or a failure."""
     if draw(st.integers(0, 5)) == 0:
-        return draw(st.sampled_from([TIMEOUT, SourceOut(asked=False, notes=("x: too long",))]))
+        return draw(st.sampled_from([TIMEOUT, SourceOut(asked=False, notes=("x: too long",)), FAILED]))
     hits = draw(st.lists(st.tuples(urls, scores), max_size=8))
     kept = raw_hits(*(raw(url, score=score) for url, score in hits))
     under, unusable = draw(st.integers(0, 3)), draw(st.integers(0, 3))
@@ -286,7 +292,7 @@ def test_reasons_and_copies_are_those_of_the_lists(search: tuple[list[FakeSource
         for number, query in enumerate(request.queries, 1):
             for source in sources:
                 listed = source._by_query[query]
-                if isinstance(listed, SourceOut) and address in listed.hits.addresses:
+                if isinstance(listed, SourceOut) and not listed.warn and address in listed.hits.addresses:
                     distinct = list(dict.fromkeys(listed.hits.addresses))
                     expected.append((number, source.name, distinct.index(address) + 1))
                     spelt |= {each.url for each in listed.hits if each.address == address}
