@@ -128,8 +128,10 @@ def _record(name: str, query: int, outcome: Outcome) -> CallRecord:
         return CallRecord(name, query, outcome.reason)
     if not outcome.asked:
         return CallRecord(name, query, _bare(name, outcome.notes[0]))
-    ended = _bare(name, outcome.warn) if outcome.warn else "ok"
-    return CallRecord(name, query, ended, round(outcome.seconds * 1000), outcome.found, outcome.spent)
+    ms = round(outcome.seconds * 1000)
+    if outcome.warn:  # its hits are discarded
+        return CallRecord(name, query, _bare(name, outcome.warn), ms, 0, outcome.spent)
+    return CallRecord(name, query, "ok", ms, outcome.found, outcome.spent)
 
 
 def _bare(name: str, warning: str) -> str:
