@@ -66,6 +66,7 @@ def compose(
         sources_failed=summary.failed,
         warnings=summary.warnings,
         skips=summary.skips,
+        calls=summary.calls,
         explanation=explanation,
     )
 
@@ -83,6 +84,7 @@ def unavailable(rounds: Sequence[Round], skips: Mapping[str, Skip], names: Seque
         sources_failed=summary.failed,
         # A source that failed may answer the very next request.
         retry_after=math.ceil(min(waits)) if waits and not summary.failed else None,
+        calls=summary.calls,
     )
 
 
@@ -101,13 +103,14 @@ class _Summary(NamedTuple):
     failed: tuple[str, ...]
     warnings: tuple[str, ...]
     skips: tuple[str, ...]
+    calls: tuple[tuple[str, int], ...]
 
 
 def _summary(rounds: Sequence[Round], names: Sequence[str]) -> _Summary:
     """Summarise which sources answered and which failed; warnings are failures, then notes, without repeats."""
     answered = list(_answered(rounds))
     failed = {name for name, out in answered if out.warn}
-    asked = {name for name, out in answered if out.asked}
+    asked = [name for name, out in answered if out.asked]
     failures = tuple(out.warn for _, out in answered if out.warn)
     notes = tuple(note for _, out in answered for note in out.notes)
     return _Summary(
@@ -115,6 +118,7 @@ def _summary(rounds: Sequence[Round], names: Sequence[str]) -> _Summary:
         failed=tuple(name for name in names if name in failed),
         warnings=unique(failures + notes),
         skips=unique(tuple(f"{name}: {out.reason}" for name, out in _outcomes(rounds) if isinstance(out, Skip))),
+        calls=tuple([(name, count) for name in names if (count := asked.count(name))]),
     )
 
 

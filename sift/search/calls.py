@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import PurePath
 
 from sift.errors import NoThreadError, SourceError
-from sift.observe import NullObserver, Observer
+from sift.observe import NullObserver, NullUsage, Observer, Usage
 from sift.search.breaker import Breaker, Permit
 from sift.search.model import Outcome, Round, SearchRequest, SearchResult, Skip, SourceOut
 from sift.search.plan import CAPPED, Outlook, Plan, plan_cached, plan_source
@@ -48,6 +48,7 @@ class Calls:
         breaker_failures: int = 5,
         breaker_seconds: float = 30.0,
         observer: Observer | None = None,
+        usage: Usage | None = None,
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -55,6 +56,7 @@ class Calls:
         self.reranked = {source.name: source.reranked for source in self._sources}
         self._ledger = ledger
         self._observer = observer or NullObserver()
+        self._usage = usage or NullUsage()
         self._breakers = {
             name: Breaker(breaker_failures, breaker_seconds, clock, partial(self._observer.breaker_changed, name))
             for name in self.reranked
@@ -167,6 +169,7 @@ class Calls:
         except LedgerError:
             return Skip(_UNCOUNTED)
         if day is None:
+            self._usage.refused(name, 1)
             return self._capped()
         if self._is_late(call):  # the ledger kept it waiting
             self._ledger.settle(name, day, 0)
@@ -182,6 +185,8 @@ class Calls:
             return Skip(_NO_THREAD)
         price = 0 if (error and not error.sent) or not out.asked else out.credits
         self._ledger.settle(name, day, price)
+        if price and not day:
+            self._usage.called(name)
         if call.claim():
             self._report(name, permit, out, error, odd=not _USUAL.fullmatch(query))
             if out.asked:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sift.flight import SingleFlight
-from sift.observe import NullObserver, Observer
+from sift.observe import NullObserver, NullUsage, Observer, Usage
 from sift.search.answer import compose, may_be_cached, skip_warnings, unavailable
 from sift.search.cachekey import cache_key, hour_bucket
 from sift.search.calls import Calls
 from sift.search.model import Answer, CacheUse, CallerClass, SearchRequest, SearchResult, Skip, Unavailable, unique
-from sift.search.plan import Plan
+from sift.search.plan import CAPPED, Plan
 from sift.search.protocols import Cache
 from sift.search.query import normalise_query
 
@@ -31,6 +31,7 @@ class Engine:
         cache: Cache | None,
         *,
         observer: Observer | None = None,
+        usage: Usage | None = None,
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -39,6 +40,7 @@ class Engine:
         self._cache = cache
         self._unshared: CacheUse = "off" if cache is None else "miss"
         self._observer = observer or NullObserver()
+        self._usage = usage or NullUsage()
         self._flight: SingleFlight[tuple[SearchResult | Unavailable, CacheUse]] = SingleFlight()
         self._now = now
         self._clock = clock
@@ -50,6 +52,7 @@ class Engine:
         if found is None:
             return None
         self._observer.search_ended(caller_class, "hit", self._clock() - started, answered=True)
+        self._usage.spared(found.calls, shared=False)
         answer = Answer(found, "hit")
         return self._explained(answer, started) if request.explain else answer
 
@@ -60,6 +63,9 @@ class Engine:
         self._observer.search_ended(
             caller_class, found.cache, self._clock() - started, answered=isinstance(found, Answer)
         )
+        if found.cache in ("hit", "shared"):
+            calls = found.result.calls if isinstance(found, Answer) else found.calls
+            self._usage.spared(calls, shared=found.cache == "shared")
         return self._explained(found, started) if request.explain and isinstance(found, Answer) else found
 
     def _search(self, request: SearchRequest, caller_class: CallerClass) -> Answer | Unavailable:
@@ -114,6 +120,8 @@ class Engine:
         """Ask the planned sources; return what came of it, and whether it may be cached."""
         for name, skip in skips.items():
             self._observer.call_skipped(name, skip.reason)
+            if skip.reason == CAPPED:
+                self._usage.refused(name, len(request.queries))
         # In the form that is in the key: what the vendors are asked must not depend on who asked first.
         begun = self._clock()
         rounds = [self._calls.ask(normalise_query(query), request, planned) for query in request.queries]

@@ -216,6 +216,7 @@ class SearchResult:
 
     results: the hits as a JSON array in v1's form, encoded once and spliced into every response.
     warnings: failures, then notes. skips: sources that were not asked, and why.
+    calls: how many were made, by source.
     explanation: only if it is wanted; `results` then hold their part of it.
     """
 
@@ -226,6 +227,7 @@ class SearchResult:
     warnings: tuple[str, ...] = ()
     skips: tuple[str, ...] = ()
     rerank_ms: int = 0
+    calls: tuple[tuple[str, int], ...] = ()
     explanation: Explanation | None = None
 
     def hits(self) -> list[dict[str, Any]]:
@@ -255,12 +257,14 @@ class Unavailable:
     """A search that no source answered: none could be asked, or all failed in every query (contract: Unavailable).
 
     retry_after: whole seconds until a skipped source may be asked again, if known.
+    calls: how many were made, by source.
     """
 
     warnings: tuple[str, ...]
     sources_failed: tuple[str, ...]
     retry_after: int | None = None
     cache: CacheUse = "miss"
+    calls: tuple[tuple[str, int], ...] = ()
 
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False)

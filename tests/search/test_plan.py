@@ -81,7 +81,7 @@ words = st.integers(1, 120).map(lambda count: " ".join(["word"] * count))
 queries = st.one_of(
     words,
     words.map(lambda text: f'"{text}"'),
-    st.sampled_from(['a "b" c', "!news x", "two  blanks", "x" * 401, '"' + "y" * 500 + '"']),
+    st.sampled_from(['a "b" c', "!news x", "two  blanks", "word  " * 59 + "word", "x" * 401, '"' + "y" * 500 + '"']),
 )
 
 
