@@ -24,6 +24,7 @@ from sift.search.model import (
     Row,
     SearchRequest,
     SearchResult,
+    Skip,
     SourceOut,
     Unavailable,
 )
@@ -68,6 +69,7 @@ class FakeSource:
         self.timeout = timeout
         self.reranked = reranked
         self.calls: list[Asked] = []
+        self.skipped: Skip | None = None
         self._steps = list(steps)
         self._by_query = dict(by_query or {})
         self._lock = threading.Lock()
@@ -76,6 +78,10 @@ class FakeSource:
     def queries(self) -> list[str]:
         """The queries asked, in order of arrival."""
         return [call.query for call in self.calls]
+
+    def skip(self) -> Skip | None:
+        """Return what the test has set."""
+        return self.skipped
 
     def prepare(self, query: str, filter: Filter) -> Prepared:
         """Return the query as it is."""

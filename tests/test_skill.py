@@ -125,7 +125,7 @@ WARNINGS = [
     *("timeout", "unreachable", "http <status>", "redirect refused", "bad response", "response too large"),
     *("no engine answered", "internal error", "tavily: daily cap", "tavily: daily cap unavailable"),
     *("<source>: skipped after repeated failures", "unknown field ignored: <name>", "did you mean <field>?"),
-    "<source>: no thread left",
+    *("<source>: no thread left", "brave_llm: monthly quota"),
     *("digest ignored", "searxng: extra include_domains dropped", "include_domains_mode=prefer not applied"),
     *("searxng: topic ignored (no finance category)", "start_date/end_date not applied", "min_score not applied"),
     *("time_range not applied", "topic not applied", "exact_match not applied"),

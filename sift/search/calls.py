@@ -53,6 +53,7 @@ class Calls:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sources = tuple(sources)
+        self._by_name = {source.name: source for source in self._sources}
         self.reranked = {source.name: source.reranked for source in self._sources}
         self._ledger = ledger
         self._observer = observer or NullObserver()
@@ -70,6 +71,8 @@ class Calls:
         """Return why a source cannot be asked now, as far as is known without asking it; None if it can be."""
         if (wait := self._breakers[name].wait()) is not None:
             return _resting(wait)
+        if skip := self._by_name[name].skip():
+            return skip
         try:
             return self._capped() if self._ledger.left(name) == 0 else None
         except LedgerLostError:
@@ -164,6 +167,8 @@ class Calls:
         name = call.source.name
         if self._is_late(call):
             return _timeout(name)
+        if skip := call.source.skip():  # an answer since the plan said so
+            return skip
         try:
             day = self._ledger.reserve(name, deadline=call.deadline)
         except LedgerError:

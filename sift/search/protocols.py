@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from sift.search.model import Filter, Prepared, SearchResult, SourceOut
+from sift.search.model import Filter, Prepared, SearchResult, Skip, SourceOut
 
 
 class Source(Protocol):
@@ -22,6 +22,9 @@ class Source(Protocol):
     @property
     def reranked(self) -> bool:
         """Whether the source's list takes part in the RRF sum."""
+
+    def skip(self) -> Skip | None:
+        """Return why the vendor must not be asked now, by what it said itself; None if nothing is known."""
 
     def prepare(self, query: str, filter: Filter) -> Prepared:
         """Return what `search` would send and note; call nobody."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
-from sift.search.model import Filter, Prepared, SourceOut
+from sift.search.model import Filter, Prepared, Skip, SourceOut
 from sift.search.protocols import Source
 
 
@@ -23,6 +23,10 @@ class LazySource:
     def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once, constructing the source if need be. Raises SourceError."""
         return self._source().search(query, k, filter, deadline=deadline, fresh=fresh)
+
+    def skip(self) -> Skip | None:
+        """Return why the source must not be asked; nothing is known of one that was never constructed."""
+        return None if self._made is None else self._made.skip()
 
     def prepare(self, query: str, filter: Filter) -> Prepared:
         """Return what the source would send and note, constructing it if need be."""

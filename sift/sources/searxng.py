@@ -10,7 +10,7 @@ from typing import Any
 
 from sift.config import SourceConfig, VendorSettings
 from sift.errors import SourceError
-from sift.search.model import Content, Filter, Prepared, RawHits, Row, SourceOut, not_applied
+from sift.search.model import Content, Filter, Prepared, RawHits, Row, Skip, SourceOut, not_applied
 from sift.sources.dates import count_outside, is_iso
 from sift.sources.headers import HEADERS
 from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
@@ -39,6 +39,10 @@ class Searxng:
     def from_config(cls, config: SourceConfig, calls: int) -> Searxng:
         """Return the source described by its settings."""
         return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, HEADERS, connections=calls), config.timeout)
+
+    def skip(self) -> Skip | None:
+        """Return no skip: nothing is known that would rule a call out."""
+        return None
 
     def prepare(self, query: str, filter: Filter) -> Prepared:
         """Return the query as it is: SearXNG takes any."""

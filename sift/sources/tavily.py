@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sift.config import SourceConfig, VendorSettings
-from sift.search.model import Content, Filter, Prepared, Row, SourceOut
+from sift.search.model import Content, Filter, Prepared, Row, Skip, SourceOut
 from sift.sources.headers import HEADERS
 from sift.sources.limits import fit, too_long
 from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
@@ -42,6 +42,10 @@ class Tavily:
         """Return the source described by its settings."""
         endpoint = Endpoint(config.url, {**HEADERS, "Authorization": f"Bearer {config.key}"}, connections=calls)
         return cls(endpoint, config.timeout, reranked=config.rerank)
+
+    def skip(self) -> Skip | None:
+        """Return no skip: nothing is known that would rule a call out."""
+        return None
 
     def prepare(self, query: str, filter: Filter) -> Prepared:
         """Cut the query to Tavily's limit, or do not ask at all."""

@@ -65,15 +65,10 @@ def write(db: sqlite3.Connection, counts: Counts, today: str) -> None:
     rows: dict[tuple[str, str], dict[str, int]] = {}
     for (day, source, kind), count in counts.items():
         rows.setdefault((day, source), {})[kind] = count
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        db.executemany(_ADD, [(*at, *(found.get(kind, 0) for kind in _KINDS)) for at, found in rows.items()])
-        db.execute("DELETE FROM usage WHERE day < ?", (first_day(today, MAX_DAYS),))
-        db.execute("COMMIT")
-    except sqlite3.Error:
-        with suppress(sqlite3.Error):
-            db.execute("ROLLBACK")
-        raise
+    db.execute("BEGIN IMMEDIATE")  # the ledger closes its connection after any error, which undoes what was begun
+    db.executemany(_ADD, [(*at, *(found.get(kind, 0) for kind in _KINDS)) for at, found in rows.items()])
+    db.execute("DELETE FROM usage WHERE day < ?", (first_day(today, MAX_DAYS),))
+    db.execute("COMMIT")
 
 
 def read(db: sqlite3.Connection, first: str) -> list[Used]:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sift.search.protocols import LedgerError
-from sift.store.ledger import SqliteLedger
+from sift.store.ledger import SqliteLedger, _widen
 from sift.store.usage import IDLE, MAX_DAYS, Counts, UsageTally, Used, by_day, first_day
 from tests.fakes import DAY, NOON, PATIENCE, FakeClock, in_parallel
 from tests.search.moderate import moderate
@@ -157,6 +157,29 @@ def test_ledger_of_an_earlier_version_is_widened_and_keeps_its_credits(path: Pat
     assert ledgers[0].usage(1) == [Used(DAY, "tavily", 2, 50, 0, 0, 0)]
     for ledger in ledgers:
         ledger.close()
+
+
+def test_ledger_that_another_process_widens_at_once_is_no_error(path: Path) -> None:
+    """contract: Usage: whoever is second finds the column there; any other error stays one."""
+
+    class Late:
+        """A connection that looked at the table before the other process was done."""
+
+        def __init__(self, db: sqlite3.Connection) -> None:
+            self._db = db
+
+        def execute(self, statement: str) -> Any:
+            if statement.startswith("PRAGMA"):
+                return [(0, "source"), (1, "day"), (2, "credits")]
+            return self._db.execute(statement)
+
+    with closing(sqlite3.connect(":memory:")) as db:
+        late: Any = Late(db)
+        db.execute("CREATE TABLE spent (source TEXT, day TEXT, credits INTEGER, calls INTEGER)")
+        _widen(late)
+        db.execute("DROP TABLE spent")
+        with pytest.raises(sqlite3.OperationalError):
+            _widen(late)
 
 
 def test_usage_cannot_be_written_nothing_of_it_is(ledger: SqliteLedger) -> None:
