@@ -132,6 +132,7 @@ WARNINGS = [
     *("tavily: query cut to 400 characters", "brave_llm: query cut to 400 characters"),
     *("brave_llm: query cut to 50 words", "<source>: query too long, not asked"),
     *("tavily: include_domains without a dot not sent", "searxng: <n> engines unresponsive"),
+    *("searxng: time_range searched <n> of <m> engines", "searxng: topic=news searched <n> of <m> engines"),
     *("searxng: 1 engine unresponsive", "searxng: query holds search syntax"),
     *("searxng: 1 hit dated outside time_range", "searxng: <n> hits dated outside time_range"),
     "searxng: <n> hits dated outside start_date/end_date",

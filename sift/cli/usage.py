@@ -50,7 +50,8 @@ def usage_lines(days: list[dict[str, Any]], display: Screen | None) -> list[str]
     if not entries:
         return []
     rows = [
-        [printable(day), printable(each["source"]), *(str(each[name]) for name in _COLUMNS)] for day, each in entries
+        [printable(day), printable(each["source"]), *(printable(str(each[name])) for name in _COLUMNS)]
+        for day, each in entries
     ]
     lines = table([list(_HEADS), *rows], left={0, 1})
     if display is None:

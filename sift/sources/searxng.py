@@ -13,6 +13,7 @@ from sift.errors import SourceError
 from sift.search.model import Content, Filter, Prepared, RawHits, Row, Skip, SourceOut, not_applied
 from sift.sources.dates import count_outside, is_iso
 from sift.sources.headers import HEADERS
+from sift.sources.recall import Recall, recall_notes
 from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
 from sift.sources.treatment import APPROXIMATED, NATIVE, treatments
 from sift.sources.vendor import Vendor
@@ -25,20 +26,35 @@ _COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # SearXNG splits at \s too
 
 
 class Searxng:
-    """A SearXNG instance as a source; only its first page is requested. now: Unix time in seconds."""
+    """A SearXNG instance as a source; only its first page is requested.
+
+    now: Unix time in seconds. recall: what is known of its engines.
+    """
 
     name = SETTINGS.name
     reranked = True
 
-    def __init__(self, endpoint: Endpoint, timeout: float, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        timeout: float,
+        *,
+        now: Callable[[], float] = time.time,
+        recall: Recall | None = None,
+    ) -> None:
         self._endpoint = endpoint
+        self._recall = recall
         self.timeout = timeout
         self._now = now
 
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Searxng:
         """Return the source described by its settings."""
-        return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, HEADERS, connections=calls), config.timeout)
+        base = config.url.rstrip("/")
+        described = Endpoint(base + "/config", HEADERS, connections=1)
+        recall = Recall(lambda: described.get_json({}, deadline=time.monotonic() + config.timeout))
+        endpoint = Endpoint(base + SETTINGS.appends, HEADERS, connections=calls)
+        return cls(endpoint, config.timeout, recall=recall)
 
     def skip(self) -> Skip | None:
         """Return no skip: nothing is known that would rule a call out."""
@@ -46,7 +62,8 @@ class Searxng:
 
     def prepare(self, query: str, filter: Filter) -> Prepared:
         """Return the query as it is: SearXNG takes any."""
-        return Prepared(query, notes(query, filter))
+        engines = self._recall.engines if self._recall else None
+        return Prepared(query, notes(query, filter) + recall_notes(self.name, filter, engines))
 
     def treats(self, filter: Filter) -> dict[str, str]:
         """Return how each filter is applied."""
@@ -59,6 +76,8 @@ class Searxng:
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once. Raises SourceError."""
+        if self._recall:
+            self._recall.refresh()
         try:
             body = self._endpoint.get_json(parameters(query, filter), deadline=deadline, fresh=fresh)
             out = parse(body, self.prepare(query, filter).notes)

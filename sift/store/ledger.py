@@ -122,7 +122,7 @@ class SqliteLedger:
 
     def add_usage(self, counts: usage.Counts) -> None:
         """Add to the counts of calls that cost no credit. Raises LedgerError."""
-        self._run(time.monotonic() + _USAGE_WAIT, lambda db: usage.write(db, counts, self._day()))
+        self._run(time.monotonic() + _USAGE_WAIT, lambda db: usage.add(db, counts, self._day()))
 
     def usage(self, days: int) -> list[usage.Used]:
         """Return what was used in the last days, the newest first. Raises LedgerError."""

@@ -60,7 +60,7 @@ class Used(NamedTuple):
     refused_by_cap: int
 
 
-def write(db: sqlite3.Connection, counts: Counts, today: str) -> None:
+def add(db: sqlite3.Connection, counts: Counts, today: str) -> None:
     """Add counts to those of the file, all or none, and drop those too old to be asked for."""
     rows: dict[tuple[str, str], dict[str, int]] = {}
     for (day, source, kind), count in counts.items():

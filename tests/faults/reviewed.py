@@ -103,6 +103,16 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
         "search": [
             "say(document(response.payload, sys.stdout.encoding))",
+            "say(line)",
+            "warn(response.payload['warnings'])",
+        ],
+    },
+    "sift/cli/usage.py": {
+        "usage": [
+            "complain('forbidden: the key must be of class fleet' if is_class else refusal(response))",
+            "say(document(response.payload, sys.stdout.encoding))",
+            "say(line)",
+            "tell('nothing was used')",
         ],
     },
     "sift/cli/terminal.py": {
@@ -180,6 +190,9 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
         "_lose": [
             "_log.error('ledger_lost')",
+        ],
+        "_widen": [
+            "str(error)",
         ],
     },
     "sift/server/__main__.py": {
