@@ -10,7 +10,7 @@ from sift.flight import Flight
 from sift.observe import Spared
 from sift.search.calls import Calls
 from sift.search.engine import Engine
-from sift.search.model import SearchRequest, SourceOut
+from sift.search.model import SearchRequest, Skip, SourceOut
 from tests.fakes import FakeCache, FakeClock, FakeLedger, FakeSource, Gate, ask, find, out, page
 from tests.waiting import threads_in, wait_for
 
@@ -100,3 +100,12 @@ def test_calls_without_a_credit_are_counted_for_each_query() -> None:
     assert tally.counts["b", "refused"] == 3
     assert ask(engine, "three", "four").cache == "hit"
     assert tally.counts["b", "refused"] == 3
+
+
+def test_source_that_is_skipped_for_another_reason_was_not_refused_by_the_cap() -> None:
+    """contract: Usage: a quota of the vendor's own, or a breaker, is not the cap."""
+    b = FakeSource("b", out(page(2)))
+    b.skipped = Skip("monthly quota", 5.0)
+    engine, tally = counting(FakeSource("a", out(page(1))), b, ledger=FakeLedger({"b": 9}))
+    ask(engine, "one")
+    assert tally.counts == {("a", "calls"): 1}
