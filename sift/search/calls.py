@@ -145,7 +145,7 @@ class Calls:
                 self._breakers[name].failed(call.permit, counts=True)
             self._observer.call_ended(name, "timeout", call.source.timeout, 0)
         # Its credit, if it has one, is gone: the call was begun.
-        return replace(_timeout(name), seconds=call.source.timeout, spent=int(call.is_paid and call.permit is not None))
+        return replace(_timeout(name), measured=(call.source.timeout, 1 if call.day else 0))
 
     def _make(self, call: _Call, query: str, request: SearchRequest) -> Outcome:
         """Make one call unless its breaker or the cap forbids it."""
@@ -181,7 +181,7 @@ class Calls:
             if call.claim():
                 self._observer.call_ended(name, "timeout", 0.0, 0)
             return _timeout(name)
-        call.is_paid = bool(day)
+        call.day = day
         call.permit = permit
         started = self._clock()
         out, error = self._fetch(call, permit, query, request)
@@ -200,7 +200,7 @@ class Calls:
             else:
                 self._observer.call_skipped(name, "not asked")
         if request.explain:
-            out = replace(out, seconds=self._clock() - started, spent=price if day else 0)
+            out = replace(out, measured=(self._clock() - started, price if day else 0))
         return out
 
     def _is_late(self, call: _Call) -> bool:
@@ -238,11 +238,11 @@ class Calls:
 class _Call:
     """One call, reported once: by whoever claims it first.
 
-    permit: its breaker's, once the vendor is asked. is_paid: whether a credit was taken for it.
+    permit: its breaker's, once the vendor is asked. day: that of its credit, "" without one.
     ended: released when a thread of the pool has made it.
     """
 
-    __slots__ = ("_claim", "deadline", "ended", "error", "is_paid", "outcome", "permit", "source")
+    __slots__ = ("_claim", "day", "deadline", "ended", "error", "outcome", "permit", "source")
 
     outcome: Outcome
 
@@ -250,7 +250,7 @@ class _Call:
         self.source = source
         self.deadline = deadline
         self.permit: Permit | None = None
-        self.is_paid = False
+        self.day = ""
         self.error: BaseException | None = None
         self.ended = threading.Lock()
         self.ended.acquire()

@@ -128,10 +128,11 @@ def _record(name: str, query: int, outcome: Outcome) -> CallRecord:
         return CallRecord(name, query, outcome.reason)
     if not outcome.asked:
         return CallRecord(name, query, _bare(name, outcome.notes[0]))
-    ms = round(outcome.seconds * 1000)
+    seconds, spent = outcome.measured
+    ms = round(seconds * 1000)
     if outcome.warn:  # its hits are discarded
-        return CallRecord(name, query, _bare(name, outcome.warn), ms, 0, outcome.spent)
-    return CallRecord(name, query, "ok", ms, outcome.found, outcome.spent)
+        return CallRecord(name, query, _bare(name, outcome.warn), ms, 0, spent)
+    return CallRecord(name, query, "ok", ms, outcome.found, spent)
 
 
 def _bare(name: str, warning: str) -> str:

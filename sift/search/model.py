@@ -176,7 +176,7 @@ class SourceOut:
     warn: set when the source failed; its hits are then discarded.
     notes: what the source could not do, and what in the query may have made it fail.
     credits: what a paid call cost. asked: False when the source chose not to be asked (contract: Notes).
-    sent: rows of the vendor's list. seconds, spent: the call's time and the credits counted for it, if they are wanted.
+    sent: rows of the vendor's list. measured: the call's seconds and the credits counted for it, if they are wanted.
     """
 
     hits: RawHits = RawHits()
@@ -186,8 +186,7 @@ class SourceOut:
     found: int = 0
     asked: bool = True
     sent: int = 0
-    seconds: float = 0.0
-    spent: int = 0
+    measured: tuple[float, int] = (0.0, 0)
 
 
 class Skip(NamedTuple):

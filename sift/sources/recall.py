@@ -51,8 +51,6 @@ class Recall:
 
     def refresh(self) -> None:
         """Have `/config` read if that is due; wait for nothing."""
-        if self._clock() < self._due:
-            return
         with self._lock:
             if self._clock() < self._due:
                 return

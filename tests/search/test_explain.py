@@ -14,7 +14,21 @@ from hypothesis import strategies as st
 from sift.errors import SourceError
 from sift.search.model import Answer, Filter, SearchRequest, SourceOut
 from sift.search.urls import read_url
-from tests.fakes import FakeCache, FakeClock, FakeLedger, FakeSource, Step, ask, engine_of, out, page, raw, raw_hits
+from tests.fakes import (
+    PATIENCE,
+    FakeCache,
+    FakeClock,
+    FakeLedger,
+    FakeSource,
+    Gate,
+    Step,
+    ask,
+    engine_of,
+    out,
+    page,
+    raw,
+    raw_hits,
+)
 from tests.search.moderate import moderate
 
 TIMEOUT = SourceError("timeout", counts=True)
@@ -122,6 +136,21 @@ def test_price_is_what_was_booked() -> None:
     assert answer.explained is not None
     assert [entry["credits"] for entry in answer.explained["sources"]] == [3, 0]
     assert answer.explained["credits"] == {"spent": 3, "saved": 0, "left": {"dear": 6, "gone": 9}}
+
+
+def test_call_that_was_given_up_has_cost_its_credit(gates: list[Gate]) -> None:
+    """contract: Explain: a call that runs past its time is a timeout of that time, and its credit is gone."""
+    gates.append(gate := Gate(out(page(1))))
+    slow = FakeSource("a", gate, timeout=0.05)
+    free = FakeSource("b", gate, timeout=0.05)
+    sources = (slow, free, FakeSource("c", lambda: (gate.entered.wait(PATIENCE), out(page(2)))[1]))
+    answer = ask(engine_of(*sources, ledger=FakeLedger({"a": 5})), "q", explain=True)
+    assert answer.explained is not None
+    assert [tuple(entry.values()) for entry in answer.explained["sources"]] == [
+        ("a", 1, "timeout", 50, 0, 1),
+        ("b", 1, "timeout", 50, 0, 0),
+        ("c", 1, "ok", 0, 1, 0),
+    ]
 
 
 def test_times_are_those_of_the_calls_the_wait_and_the_whole() -> None:
