@@ -44,7 +44,6 @@ ON CONFLICT (source, day) DO UPDATE SET credits = credits + 1, calls = calls + 1
 _SETTLE = """
 UPDATE spent SET credits = max(0, credits + ?1), calls = max(0, calls - (?1 = -1)) WHERE source = ?2 AND day = ?3
 """
-_OLDER = "ALTER TABLE spent ADD COLUMN calls INTEGER NOT NULL DEFAULT 0"
 _READ_WAIT = 0.05  # seconds that a read may wait for a lock: nothing has been asked yet
 _SETTLE_WAIT = 0.1
 _USAGE_WAIT = 1.0
@@ -264,23 +263,13 @@ def _prepare(db: sqlite3.Connection, deadline: float) -> int:
             db.execute("PRAGMA synchronous = NORMAL")
             for statement in _SCHEMA:
                 db.execute(statement)
-            _widen(db)
+            usage.widen(db)
             return _identity(db)
         except sqlite3.OperationalError as error:
             # When two processes prepare a new file at once, SQLite refuses one of them without waiting.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                 raise
             time.sleep(0.005)
-
-
-def _widen(db: sqlite3.Connection) -> None:
-    """Give a ledger of an earlier version the column that it lacks."""
-    if [column[1] for column in db.execute("PRAGMA table_info(spent)")] == ["source", "day", "credits"]:
-        try:
-            db.execute(_OLDER)
-        except sqlite3.OperationalError as error:
-            if "duplicate column" not in str(error):  # else another process was faster
-                raise
 
 
 def _identity(db: sqlite3.Connection) -> int:

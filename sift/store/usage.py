@@ -31,6 +31,7 @@ SCHEMA = """CREATE TABLE IF NOT EXISTS usage (
     spared_by_cache INTEGER NOT NULL DEFAULT 0, spared_by_sharing INTEGER NOT NULL DEFAULT 0,
     refused_by_cap INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (day, source)
 ) WITHOUT ROWID"""
+_OLDER = "ALTER TABLE spent ADD COLUMN calls INTEGER NOT NULL DEFAULT 0"
 _KINDS = ("calls", "spared_by_cache", "spared_by_sharing", "refused_by_cap")
 _ADD = f"""
 INSERT INTO usage (day, source, {", ".join(_KINDS)}) VALUES (?, ?, ?, ?, ?, ?)
@@ -58,6 +59,16 @@ class Used(NamedTuple):
     spared_by_cache: int
     spared_by_sharing: int
     refused_by_cap: int
+
+
+def widen(db: sqlite3.Connection) -> None:
+    """Give a ledger of an earlier version the column that it lacks."""
+    if [column[1] for column in db.execute("PRAGMA table_info(spent)")] == ["source", "day", "credits"]:
+        try:
+            db.execute(_OLDER)
+        except sqlite3.OperationalError as error:
+            if "duplicate column" not in str(error):  # else another process was faster
+                raise
 
 
 def add(db: sqlite3.Connection, counts: Counts, today: str) -> None:

@@ -191,7 +191,9 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         "_lose": [
             "_log.error('ledger_lost')",
         ],
-        "_widen": [
+    },
+    "sift/store/usage.py": {
+        "widen": [
             "str(error)",
         ],
     },

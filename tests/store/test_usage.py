@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sift.search.protocols import LedgerError
-from sift.store.ledger import SqliteLedger, _widen
-from sift.store.usage import IDLE, MAX_DAYS, Counts, UsageTally, Used, by_day, first_day
+from sift.store.ledger import SqliteLedger
+from sift.store.usage import IDLE, MAX_DAYS, Counts, UsageTally, Used, by_day, first_day, widen
 from tests.fakes import DAY, NOON, PATIENCE, FakeClock, in_parallel
 from tests.search.moderate import moderate
 from tests.waiting import wait_for
@@ -176,10 +176,10 @@ def test_ledger_that_another_process_widens_at_once_is_no_error(path: Path) -> N
     with closing(sqlite3.connect(":memory:")) as db:
         late: Any = Late(db)
         db.execute("CREATE TABLE spent (source TEXT, day TEXT, credits INTEGER, calls INTEGER)")
-        _widen(late)
+        widen(late)
         db.execute("DROP TABLE spent")
         with pytest.raises(sqlite3.OperationalError):
-            _widen(late)
+            widen(late)
 
 
 def test_usage_cannot_be_written_nothing_of_it_is(ledger: SqliteLedger) -> None:
