@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "health": frozenset({"observe", "search.model"}),
     "log": frozenset({"output", "search", "auth"}),
     "search": frozenset({"errors", "fields", "flight", "observe", "validation", "__init__"}),
-    "store": frozenset({"search", "errors"}),
+    "store": frozenset({"observe", "search", "errors"}),
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),
     "guard": frozenset({"wire.resolver", "errors"}),

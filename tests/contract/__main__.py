@@ -153,6 +153,7 @@ def checks(key: list[str]) -> Iterator[Check]:
         ("k", {"k": "8"}),
         ("rerank", {"rerank": 1}),
         ("digest", {"digest": "true"}),
+        ("explain", {"explain": 1}),
     ]
     for field, filters in wrong:
         yield v1(f"bad {json.dumps(filters)}", {"query": "x", **filters}, error(400, "invalid search", field))
