@@ -22,7 +22,7 @@ ROUTES = [
     *(("OPTIONS", "/v2/search", 405), ("POST", "/v1/status", 405), ("OPTIONS", "/nowhere", 404)),
     *(("GET", "/", 404), ("GET", "/v1/", 404), ("GET", "/V1/search", 404), ("POST", "/v1/search/", 404)),
     *(("POST", "//v1/search", 404), ("POST", "/v1//search", 404), ("POST", "/v1/search%2F", 404)),
-    *(("POST", "/v2//search", 404), ("POST", "/v2/scrape", 404), ("GET", "/static/x", 404)),
+    *(("POST", "/v2//search", 404), ("POST", "/v2/crawl", 404), ("GET", "/static/x", 404)),
     *(("GET", "/healthz/", 404), ("GET", "/v1/../healthz", 404), ("GET", "/%2e%2e/etc/passwd", 404)),
 ]
 
@@ -92,7 +92,9 @@ def test_url_map_every_route_but_healthz_is_locked(running: Running, tmp_path: P
     source = SourceConfig("searxng", "http://127.0.0.1:1")
     app = create_app(Config((source,), state_dir=tmp_path, keys_file=tmp_path / "keys.json", auth=False))
     routes = [(method, rule.rule) for rule in app.url_map.iter_rules() for method in sorted(rule.methods or ())]
-    assert {path for _, path in routes} == {"/healthz", "/v1/search", "/v1/status", "/v2/search"}
+    assert {path for _, path in routes} == {
+        *("/healthz", "/v1/fetch", "/v1/plan", "/v1/search", "/v1/status", "/v1/usage", "/v2/scrape", "/v2/search"),
+    }
     for method, path in routes:
         assert "<" not in path, "this test needs a value for the variable part"
         expected = 200 if path == "/healthz" else 401

@@ -7,6 +7,7 @@ of a job's wall time, whose default action kills. At the end of its input, an id
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import resource
@@ -29,6 +30,7 @@ _SHARE = 0.5
 
 def main(limits: str) -> None:
     """Do jobs until the input ends. limits: a `Limits` record as JSON."""
+    logging.disable(logging.CRITICAL)  # extractors log what they find in pages
     values = json.loads(limits)
     bounds = Limits(**{**values, "cpus": tuple(values["cpus"])})
     signal.signal(signal.SIGINT, signal.SIG_IGN)

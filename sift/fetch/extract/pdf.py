@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +28,6 @@ def extract(
     """Return the text of a PDF's first pages. Raises UnreadablePDFError, and what pypdf raises."""
     from pypdf import PdfReader
 
-    logging.disable(logging.CRITICAL)  # it logs what it finds in files
     reader = PdfReader(io.BytesIO(body))
     if reader.is_encrypted and not reader.decrypt(""):
         raise UnreadablePDFError

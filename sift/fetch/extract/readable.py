@@ -5,7 +5,6 @@ Only its extraction is used: it never downloads, it never sees the page's URL, a
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -19,8 +18,6 @@ from sift.fetch.extract import hygiene
 from sift.fetch.extract.declared import Declarations
 from sift.fetch.extract.links import Links
 from sift.fetch.extract.model import Extract, Format
-
-logging.disable(logging.CRITICAL)  # it logs what it finds in pages
 
 # A reader can skip what is too much but does not miss what is left out. `fast` spares the word lists of jusText, which
 # take 34 MiB and find no more once recall is favoured.
