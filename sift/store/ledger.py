@@ -42,7 +42,8 @@ ON CONFLICT (source, day) DO UPDATE SET credits = credits + 1, calls = calls + 1
 """
 # A refund is that of a call which was not made.
 _SETTLE = """
-UPDATE spent SET credits = max(0, credits + ?1), calls = max(0, calls - (?1 = -1)) WHERE source = ?2 AND day = ?3
+UPDATE spent SET credits = max(0, credits + :change), calls = max(0, calls - (:change = -1))
+WHERE source = :source AND day = :day
 """
 _READ_WAIT = 0.05  # seconds that a read may wait for a lock: nothing has been asked yet
 _SETTLE_WAIT = 0.1
@@ -181,7 +182,7 @@ class SqliteLedger:
                 self._wait = wait
             while self._unbooked:
                 change = self._unbooked[0]
-                db.execute(_SETTLE, change)
+                db.execute(_SETTLE, dict(zip(("change", "source", "day"), change, strict=True)))
                 self._known.pop(change[1], None)
                 self._unbooked.popleft()
             return statement(db)
