@@ -19,9 +19,8 @@ from typing import BinaryIO
 
 from sift.fetch.extract.frames import BEGUN, LENGTHS, Frame, lengths, pack, unpack
 from sift.fetch.extract.jobs import Job, prepare
-from sift.fetch.extract.process import Limits
+from sift.fetch.extract.process import NICE, Limits
 
-_NICE = 10  # searches go first
 _GRACE = 0.25
 """Seconds that the parent has for ending an overrun itself, before the alarm does."""
 _SHARE = 0.5
@@ -49,7 +48,7 @@ def confine(limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     with suppress(OSError):
-        os.nice(_NICE)
+        os.nice(max(0, NICE - os.nice(0)))
     if limits.cpus and hasattr(os, "sched_setaffinity"):
         with suppress(OSError):
             os.sched_setaffinity(0, limits.cpus)

@@ -25,6 +25,8 @@ _PROGRAM = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]);"
     " from sift.fetch.extract.child import main; main(sys.argv[2])"
 )
+NICE = 10
+"""A tenth of the service's weight: searches go first, and on a busy host pages are still read in time."""
 _OUT_OF_TIME = (-signal.SIGXCPU, -signal.SIGALRM)
 _CHUNK = 1 << 20
 
@@ -59,16 +61,16 @@ class JobLostError(Exception):
 def command_line(limits: Limits, path: Sequence[str], which: Callable[[str], str | None] = shutil.which) -> list[str]:
     """Return the command line of a child that imports from the directories of `path`.
 
-    Where `chrt` and `taskset` are, they put it behind everything else before the interpreter starts: until then it has
-    the precedence of the service, and the one CPU of its worker.
+    Where `nice` and `taskset` are, they put it behind the service before the interpreter starts: until then it has the
+    service's precedence, and the one CPU of its worker.
     """
     places = [place for place in path if place]
     places += [] if _ROOT in places else [_ROOT]
     behind: list[str] = []
     if taskset := which("taskset") if limits.cpus else None:
         behind += [taskset, "-c", ",".join(map(str, limits.cpus))]
-    if chrt := which("chrt"):
-        behind += [chrt, "--idle", "0"]
+    if nice := which("nice"):
+        behind += [nice, "-n", str(NICE)]
     return [*behind, sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, json.dumps(places), json.dumps(asdict(limits))]
 
 
