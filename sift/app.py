@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +29,7 @@ from sift.fetch.robots import Robots
 from sift.fetch.web import Web
 from sift.guard.guard import Guard
 from sift.health import SourceHealth
-from sift.observe import CacheTally, Observers
+from sift.observe import CacheTally, Observer, Observers
 from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.protocols import LedgerError, Source
@@ -77,7 +78,6 @@ def build_services(
     keys: those already read, by this process or the one it was forked from. mark: what these processes know together
     about the ledger. cpus: those that the service may use; this process may be pinned to one of them.
     """
-    make = _demo_source if config.demo else build_source
     # A vendor without a stand-in is no demo source: the demo must not query the real one.
     sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
     # Demo searches cost nothing, so nothing is counted.
@@ -87,15 +87,7 @@ def build_services(
     tally, health = CacheTally(), SourceHealth()
     observer = Observers(tally, health)
     usage = None if config.demo else UsageTally(ledger)
-    calls = Calls(
-        [make(source, config.threads) for source in sources],
-        ledger,
-        threads=config.threads,
-        breaker_failures=config.breaker_failures,
-        breaker_seconds=config.breaker_seconds,
-        observer=observer,
-        usage=usage,
-    )
+    calls = _build_calls(config, sources, ledger, observer, usage)
     fetcher = _build_fetcher(config, cpus) if config.fetch.enabled else None
 
     def close() -> None:
@@ -123,6 +115,27 @@ def build_services(
     )
 
 
+def _build_calls(
+    config: Config, sources: Sequence[SourceConfig], ledger: SqliteLedger, observer: Observer, usage: UsageTally | None
+) -> Calls:
+    make = _demo_source if config.demo else build_source
+    return Calls(
+        [make(source, config.threads) for source in sources],
+        ledger,
+        threads=config.threads,
+        breaker_failures=config.breaker_failures,
+        breaker_seconds=config.breaker_seconds,
+        observer=observer,
+        usage=usage,
+    )
+
+
+def cpus_of_children(cpus: frozenset[int]) -> frozenset[int]:
+    """Return where children may run: where this worker is not pinned to, as long as there is such a CPU."""
+    own = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else frozenset()
+    return cpus - own or cpus
+
+
 def _build_fetcher(config: Config, cpus: frozenset[int]) -> Fetcher:
     settings = config.fetch
     contact = f" (+{settings.contact})" if settings.contact else ""
@@ -133,7 +146,7 @@ def _build_fetcher(config: Config, cpus: frozenset[int]) -> Fetcher:
     )
     places = Places(min(settings.places, max(1, config.threads // 2)))  # searches keep threads, however few there are
     # One more than a caller may keep busy: nobody's hostile pages hold up the text of others' pages.
-    extractor = Extractor(places.each + 1, cpus)
+    extractor = Extractor(places.each + 1, cpus_of_children(cpus))
     return Fetcher(
         web,
         extractor,

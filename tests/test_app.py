@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 
-from sift.app import MAKE_A_KEY, create_app
+from sift.app import MAKE_A_KEY, cpus_of_children, create_app
 from sift.config import Config
 from sift.errors import ConfigError
 from sift.sources import DECLARED
@@ -33,3 +34,11 @@ def test_start_with_a_key_file_that_is_not_usable_does_not_advise_to_make_a_key(
     with pytest.raises(ConfigError) as refusal:
         create_app(Config.from_env(environ, DECLARED))
     assert str(refusal.value).endswith("keys.json' is malformed")
+
+
+def test_worker_keeps_to_a_cpu_its_children_run_on_the_others() -> None:
+    """contract: Page text: as long as there is another one."""
+    own = frozenset(os.sched_getaffinity(0))
+    other = max(own) + 1
+    assert cpus_of_children(own | {other}) == {other}
+    assert cpus_of_children(own) == own
