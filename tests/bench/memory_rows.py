@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import mean
 from typing import Any
 
 from sift.search.calls import Calls
 from sift.search.engine import Engine
-from sift.search.model import Answer, Filter, SearchRequest, SourceOut
+from sift.search.model import Answer, Filter, Prepared, SearchRequest, SourceOut
 from sift.sources import brave, searxng, tavily
 from sift.store.cache import MemoryCache
 from sift.store.ledger import SqliteLedger
@@ -52,6 +52,17 @@ class _Canned:
     def __init__(self, name: str, outs: list[SourceOut]) -> None:
         self.name = name
         self._outs = outs
+
+    def skip(self) -> None:
+        """Return that nothing is known against a call."""
+
+    def prepare(self, query: str, filter: Filter) -> Prepared:
+        """Return that the query goes as it is."""
+        return Prepared(query)
+
+    def treats(self, filter: Filter) -> Mapping[str, str]:
+        """Return that no filter is known."""
+        return {}
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Return one of the results."""
