@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from flask import Flask
 
 from sift import __version__, demo, log
-from sift.api import errors, guard, health, v1, v2
+from sift.api import errors, guard, health, opening, v1, v2
 from sift.api.services import Credits, Services
-from sift.api.v1 import fetch
 from sift.api.v1.cached import CachedSearch
-from sift.api.v2 import scrape
 from sift.auth.caller import LOCAL
 from sift.auth.identify import KeyFile
 from sift.auth.keystore import MISSING, KeyFileError
 from sift.auth.throttle import Throttle
 from sift.config import Config, SourceConfig
 from sift.errors import ConfigError
-from sift.fetch.extract.extractor import Extractor
-from sift.fetch.fetcher import Fetcher, no_bundled_page
-from sift.fetch.places import Places
-from sift.fetch.robots import Robots
-from sift.fetch.web import Web
-from sift.guard.guard import Guard
 from sift.health import SourceHealth
 from sift.observe import CacheTally, Observer, Observers
 from sift.search.calls import Calls
@@ -38,9 +32,10 @@ from sift.sources.lazy import LazySource
 from sift.store.cache import MemoryCache
 from sift.store.ledger import SqliteLedger
 from sift.store.mark import Mark
-from sift.store.pages import PageCache
 from sift.store.usage import UsageTally, by_day
-from sift.wire.resolver import Resolver
+
+if TYPE_CHECKING:
+    from sift.fetch.fetcher import Fetcher
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
 MAKE_A_KEY = "sift key new --name NAME --class CLASS"
@@ -63,8 +58,8 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     app.extensions["sift"] = services
     guard.install(app)
     errors.install(app)
-    opening = () if services.fetcher is None else (fetch.bp, scrape.bp)
-    for blueprint in (v1.bp, v2.bp, health.bp, *opening):
+    pages = () if services.fetcher is None else (opening.bp,)
+    for blueprint in (v1.bp, v2.bp, health.bp, *pages):
         app.register_blueprint(blueprint)
     app.wsgi_app = CachedSearch(app.wsgi_app, services)  # type: ignore[method-assign]
     return app
@@ -88,7 +83,7 @@ def build_services(
     observer = Observers(tally, health)
     usage = None if config.demo else UsageTally(ledger)
     calls = _build_calls(config, sources, ledger, observer, usage)
-    fetcher = _build_fetcher(config, cpus) if config.fetch.enabled else None
+    fetcher = LazyFetcher(config, cpus) if config.fetch.enabled else None
 
     def close() -> None:
         if usage is not None:
@@ -136,7 +131,38 @@ def cpus_of_children(cpus: frozenset[int]) -> frozenset[int]:
     return cpus - own or cpus
 
 
+class LazyFetcher:
+    """Makes the fetcher when the first page is to be opened: a service that opens none spares its memory."""
+
+    def __init__(self, config: Config, cpus: frozenset[int]) -> None:
+        self._config = config
+        self._cpus = cpus
+        self._lock = threading.Lock()
+        self._fetcher: Fetcher | None = None
+
+    def __call__(self) -> Fetcher:
+        """Return the one fetcher of this process."""
+        with self._lock:
+            if self._fetcher is None:
+                self._fetcher = _build_fetcher(self._config, self._cpus)
+            return self._fetcher
+
+    def close(self) -> None:
+        """Close it if there is one."""
+        if self._fetcher is not None:
+            self._fetcher.close()
+
+
 def _build_fetcher(config: Config, cpus: frozenset[int]) -> Fetcher:
+    from sift.fetch.extract.extractor import Extractor
+    from sift.fetch.fetcher import Fetcher, no_bundled_page
+    from sift.fetch.places import Places
+    from sift.fetch.robots import Robots
+    from sift.fetch.web import Web
+    from sift.guard.guard import Guard
+    from sift.store.pages import PageCache
+    from sift.wire.resolver import Resolver
+
     settings = config.fetch
     contact = f" (+{settings.contact})" if settings.contact else ""
     web = Web(

@@ -372,5 +372,5 @@ def services_of(
         credits=dict,
         since="2026-09-29T12:00:00Z",
         notices=notices,
-        fetcher=fetcher,
+        fetcher=None if fetcher is None else lambda: fetcher,
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,17 @@ def test_worker_keeps_to_a_cpu_its_children_run_on_the_others() -> None:
     other = max(own) + 1
     assert cpus_of_children(own | {other}) == {other}
     assert cpus_of_children(own) == own
+
+
+def test_nothing_that_opens_pages_is_loaded_before_the_first_page() -> None:
+    """contract: Fetch: a service that opens none spares its memory."""
+    script = (
+        "import os, sys; os.environ.update(SIFT_DEMO='on', SIFT_AUTH='off', SIFT_STATE_DIR='/nonexistent')\n"
+        "from sift.app import create_app\n"
+        "client = create_app().test_client()\n"
+        "def loaded(): return [name for name in sys.modules if name.startswith(('sift.fetch', 'sift.guard'))]\n"
+        "print(loaded())\n"
+        "print(client.post('/v1/fetch', json={'url': 'ftp://a.com/'}).json, bool(loaded()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n{'error': 'url not allowed', 'hint': 'scheme'} True\n"

@@ -14,7 +14,7 @@ def run_fetch(services: Services, caller: Caller, request: FetchRequest) -> tupl
     Raises FetchError.
     """
     assert services.fetcher is not None  # the routes are there only with it
-    fetched = services.fetcher.fetch(request, caller.name, caller.cls)
+    fetched = services.fetcher().fetch(request, caller.name, caller.cls)
     outcome = fetched.outcome
     services.log.record_fetch(
         caller,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from flask import current_app
 
 from sift.auth.caller import Caller
-from sift.fetch.fetcher import Fetcher
 from sift.log import JsonLog
 from sift.search.engine import Engine
+
+if TYPE_CHECKING:
+    from sift.fetch.fetcher import Fetcher
 
 
 class Credits(NamedTuple):
@@ -36,7 +38,7 @@ class Services:
     source_status: returns what the status says of a source besides its name and credits.
     usage: returns what was used in so many days, the newest first; None when that cannot be read.
     since: when the service started, in ISO 8601 with `Z`.
-    fetcher: opens pages; None when that is switched off.
+    fetcher: returns what opens pages, made at its first call; None when that is switched off.
     checks_host: whether the Host must be local, because no key is asked for.
     demo: whether the bundled demo sources answer. notices: warnings added to every answer.
     close: books what is not yet booked.
@@ -51,7 +53,7 @@ class Services:
     since: str
     source_status: Callable[[str], Mapping[str, object]] = lambda name: {}
     usage: Callable[[int], Iterable[Mapping[str, object]] | None] = lambda days: ()
-    fetcher: Fetcher | None = None
+    fetcher: Callable[[], Fetcher] | None = None
     checks_host: bool = False
     demo: bool = False
     notices: tuple[str, ...] = ()

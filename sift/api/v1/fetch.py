@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from flask import Blueprint, Response, g, request
+from flask import Response, g, request
 
 from sift.api.body import parse_object, read_body
 from sift.api.errors import json_response
@@ -14,8 +14,6 @@ from sift.api.services import services
 from sift.fetch.cut import cut
 from sift.fetch.model import FetchRequest, Page
 from sift.fetch.schema import load_fetch, unknown_field_warnings
-
-bp = Blueprint("v1_fetch", __name__, url_prefix="/v1")
 
 MEMO_BODY = 2048
 """Bytes; larger bodies are not memoised, which bounds the memory of the memo."""
@@ -28,7 +26,6 @@ class Reading(NamedTuple):
     warnings: tuple[str, ...]
 
 
-@bp.post("/fetch")
 def fetch() -> Response:
     """Open one page."""
     reading = read(read_body(request.environ))

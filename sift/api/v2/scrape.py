@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Blueprint, Response, g
+from flask import Response, g
 from flask import request as http_request
 
 from sift.api.body import parse_object, read_body
@@ -16,8 +16,6 @@ from sift.errors import InvalidFetchError
 from sift.fetch.fields import MAX_AGE, TIMEOUT
 from sift.fetch.model import FetchRequest, Page
 
-bp = Blueprint("v2_scrape", __name__, url_prefix="/v2")
-
 GIVEN = ("markdown", "html")
 """The formats that Sift has; `markdown` is in every answer."""
 _MAX_AGE = 86_400
@@ -25,7 +23,6 @@ _NAMED = 5
 """Formats named at most in a warning."""
 
 
-@bp.post("/scrape")
 def scrape() -> Response:
     """Open one page."""
     payload = parse_object(read_body(http_request.environ))
