@@ -45,7 +45,7 @@ def article(seed: int) -> str:
 
 def hostile(seed: int) -> str:
     """Return a page that costs trafilatura seconds and hundreds of megabytes."""
-    return f"<html><body>{'<b>a</b>' * 25_000}<p>{seed}</p></body></html>"
+    return f"<html><body>{'<b>a</b>' * 200_000}<p>{seed}</p></body></html>"
 
 
 def _response(status: str, body: str) -> bytes:

@@ -26,7 +26,7 @@ ARTICLE = f"""<!doctype html>
 <p>{WORDS * 2}</p>
 <ul><li>first item</li><li>second item</li></ul></main>
 <footer>All rights reserved by nobody.</footer></body></html>"""
-SLOW = b"<b>a</b>" * 60_000
+SLOW = b"<b>a</b>" * 200_000
 """HTML that takes trafilatura seconds and hundreds of megabytes."""
 
 
