@@ -35,9 +35,9 @@ from sift.search.protocols import LedgerError, Source
 from sift.sources import DECLARED, VENDORS, build_source
 from sift.sources.lazy import LazySource
 from sift.store.cache import MemoryCache
-from sift.store.ledger import SqliteLedger
 from sift.store.mark import Mark
 from sift.store.pages import PageCache
+from sift.store.sqlite.ledger import SqliteLedger
 from sift.wire.resolver import Resolver
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"

@@ -174,7 +174,7 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "traceback.extract_tb(error.__traceback__)",
         ],
     },
-    "sift/store/ledger.py": {
+    "sift/store/sqlite/ledger.py": {
         "_identity": [
             "_log.warning('ledger_created')",
         ],
