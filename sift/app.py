@@ -36,8 +36,8 @@ from sift.sources import DECLARED, VENDORS, build_source
 from sift.sources.lazy import LazySource
 from sift.store.cache import MemoryCache
 from sift.store.mark import Mark
+from sift.store.open import CreditLedger, open_store
 from sift.store.pages import PageCache
-from sift.store.sqlite.ledger import SqliteLedger
 from sift.wire.resolver import Resolver
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
@@ -81,7 +81,8 @@ def build_services(
     sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
     # Demo searches cost nothing, so nothing is counted.
     caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None and not config.demo}
-    ledger = SqliteLedger(config.state_dir / "ledger.sqlite3", caps, mark=mark)
+    store = open_store(config, caps, mark)
+    ledger = store.ledger
     cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
     tally, health = CacheTally(), SourceHealth()
     observer = Observers(tally, health)
@@ -96,7 +97,7 @@ def build_services(
     fetcher = _build_fetcher(config, cpus) if config.fetch.enabled else None
 
     def close() -> None:
-        ledger.close()
+        store.close()
         if fetcher is not None:
             fetcher.close()
 
@@ -161,7 +162,7 @@ def open_keys(path: Path) -> KeyFile:
     return keys
 
 
-def _credits(ledger: SqliteLedger, name: str, cap: int) -> Credits:
+def _credits(ledger: CreditLedger, name: str, cap: int) -> Credits:
     try:
         used: int | None = ledger.spent(name)
     except LedgerError:

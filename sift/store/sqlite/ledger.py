@@ -48,8 +48,8 @@ class SqliteLedger:
 
     One connection per process, opened at first use and never used across a fork. A write-ahead log with
     synchronous=FULL survives kill -9 and a power cut. A file that cannot be read is left as it is: a new one would be
-    a new budget. For the same reason a ledger whose files are deleted, emptied or replaced while a service uses it is lost until the
-    service is started again.
+    a new budget. For the same reason a ledger whose files are deleted, emptied or replaced while a service uses it is
+    lost until the service is started again.
 
     mark: what the processes of a service share. connect: opens the file.
     """

@@ -1,0 +1,93 @@
+"""Opening the store that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Protocol
+
+from sift.batch.protocols import Jobs
+from sift.config import Config
+from sift.errors import ConfigError
+from sift.search.protocols import Ledger
+from sift.store.mark import Mark
+from sift.store.sqlite.jobs import SqliteJobs
+from sift.store.sqlite.ledger import SqliteLedger
+
+LEDGER_FILE = "ledger.sqlite3"
+BATCHES_FILE = "batches.sqlite3"
+
+
+class CreditLedger(Ledger, Protocol):
+    """A ledger, with what the status shows of it."""
+
+    def spent(self, name: str) -> int:
+        """Return the credits spent today. Raises LedgerError."""
+
+    def resets_at(self) -> str:
+        """Return the end of the current day, in ISO 8601 with `Z`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """What the processes of a service share. Nothing is opened before its first use.
+
+    close: books what is not booked yet, and closes everything; never raises.
+    """
+
+    ledger: CreditLedger
+    jobs: Jobs
+    close: Callable[[], None]
+
+
+def open_store(config: Config, caps: Mapping[str, int], mark: Mark | None = None) -> Store:
+    """Return the store that the settings name. Raises ConfigError.
+
+    caps: credits a day, by source. mark: what the processes of a service know together about its ledger.
+    """
+    if config.store_url:
+        return _postgres(config, caps, mark)
+    ledger = SqliteLedger(config.state_dir / LEDGER_FILE, caps, mark=mark)
+    jobs = SqliteJobs(config.state_dir / BATCHES_FILE, config.store_timeout)
+
+    def close() -> None:
+        ledger.close()
+        jobs.close()
+
+    return Store(ledger, jobs, close)
+
+
+def check_store(config: Config) -> tuple[tuple[str, Mapping[str, object]], ...]:
+    """Look at the store once, before a service starts; return warnings as events of the log with their fields.
+
+    A server that does not answer stops no start: searches go on without what it counts. Raises ConfigError when it
+    answers and may not hold a store. Leaves no connection behind.
+    """
+    if not config.store_url:
+        return ()
+    _need_psycopg()
+    from sift.store.postgres.check import check
+
+    return check(config.store_url, config.store_timeout, config.state_dir)
+
+
+def _postgres(config: Config, caps: Mapping[str, int], mark: Mark | None) -> Store:
+    _need_psycopg()
+    from sift.store.postgres.database import Database
+    from sift.store.postgres.jobs import PostgresJobs
+    from sift.store.postgres.ledger import PostgresLedger
+
+    database = Database(config.store_url, config.store_timeout, mark=mark)
+    ledger = PostgresLedger(database, caps)
+
+    def close() -> None:
+        ledger.close()
+        database.close()
+
+    return Store(ledger, PostgresJobs(database), close)
+
+
+def _need_psycopg() -> None:
+    if find_spec("psycopg") is None:
+        raise ConfigError("SIFT_STORE_URL needs psycopg: pip install 'sift-gateway[postgres]'")
