@@ -1,4 +1,4 @@
-"""A real PostgreSQL of a test run's own: Debian's, in a temporary directory, on loopback, as a user that is not root."""
+"""A real PostgreSQL of a test run's own: in a temporary directory, on loopback, as a user that is not root."""
 
 from __future__ import annotations
 
@@ -70,7 +70,18 @@ class Server:
         user = _user()
         if user:
             os.chown(self.directory, user["user"], user["group"])
-        command = [self._programs / "initdb", "-D", self.data, "-U", "owner", "-A", "trust", "-E", "UTF8", "--no-locale"]
+        command = [
+            self._programs / "initdb",
+            "-D",
+            self.data,
+            "-U",
+            "owner",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-locale",
+        ]
         subprocess.run([*map(str, command), "--no-sync"], check=True, capture_output=True, cwd="/", **user)
         self.start()
         with self.owner() as owner:

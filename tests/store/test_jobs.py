@@ -269,7 +269,7 @@ def test_gap_is_counted_from_the_end_of_a_visit(jobs: Jobs, clock: Clock) -> Non
 
 @pytest.mark.parametrize(("delay", "gap"), [(4.0, 4.0), (60.0, 10.0), (0.2, 1.0)])
 def test_host_asks_for_a_delay_it_is_kept_within_bounds(jobs: Jobs, clock: Clock, delay: float, gap: float) -> None:
-    """contract: Store: robots.txt may ask for up to ten seconds, and for no less than one; it holds for later visits."""
+    """contract: Store: robots.txt may ask for up to ten seconds, for no less than one; later visits keep to it."""
     jobs.submit(submission(*(f"a.example/{n}" for n in range(4))))
     assert jobs.finish(claimed(jobs), Outcome("ok", delay=delay))
     for end in (lambda claim: jobs.finish(claim, OK), lambda claim: jobs.retry(claim, 0.0)):

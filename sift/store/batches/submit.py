@@ -41,7 +41,7 @@ ON CONFLICT (host) DO UPDATE SET used_at = excluded.used_at
 """
 _ITEM = """
 INSERT INTO sift_items (batch, idx, host, turn, state, not_before, ends_at)
-VALUES (:id, :index, :host, :turn, 'queued', :tick, :tick + :seconds)
+VALUES (:id, :index, :host, :turn, 'queued', 0, :tick + :seconds)
 """
 _PLACE = "INSERT INTO sift_places (batch, idx, item, url) VALUES (:id, :index, :item, :url)"
 

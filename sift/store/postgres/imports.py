@@ -31,7 +31,7 @@ ON CONFLICT (host) DO UPDATE SET used_at = excluded.used_at
 """
 # The ticks of a file mean nothing elsewhere: what waits may go at once, and has a batch's whole time.
 _REWIND = f"""
-UPDATE sift_items SET state = 'queued', lease = NULL, not_before = :tick, ends_at = :tick + :seconds
+UPDATE sift_items SET state = 'queued', lease = NULL, not_before = 0, ends_at = :tick + :seconds
 WHERE batch = :id AND state IN {OPEN}
 """
 

@@ -23,8 +23,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sift.search.protocols import LedgerError, LedgerLostError
-from sift.store.sqlite.ledger import SqliteLedger
 from sift.store.mark import Mark
+from sift.store.sqlite.ledger import SqliteLedger
 from tests.waiting import wait_for
 
 ROOT = Path(__file__).resolve().parents[3]
