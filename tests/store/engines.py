@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from sift.batch.model import Place, Submission
 from sift.batch.protocols import Jobs
@@ -43,7 +43,8 @@ class Engine(Protocol):
     name: str
     place: str
 
-    def jobs(self, clock: Clock, **settings: Any) -> Jobs: ...
+    def jobs(self, clock: Clock | None = None, **settings: Any) -> Jobs:
+        """Return jobs on a test's clock; without one on the real clocks."""
 
     def ledger(self, clock: Clock, caps: Mapping[str, int]) -> CreditLedger: ...
 
@@ -60,23 +61,18 @@ class SqliteEngine:
 
     def __init__(self, directory: Path) -> None:
         self.place = str(directory)
-        self._directory = directory
         self._made: list[Any] = []
 
-    def jobs(self, clock: Clock, **settings: Any) -> Jobs:
-        jobs = SqliteJobs(
-            self._directory / "batches.sqlite3", 10.0, now=lambda: clock.now, ticks=lambda: clock.ticks, **settings
-        )
-        self._made.append(jobs)
-        return jobs
+    def jobs(self, clock: Clock | None = None, **settings: Any) -> Jobs:
+        self._made.append(open_jobs(self.name, self.place, clock, **settings))
+        return cast(Jobs, self._made[-1])
 
     def ledger(self, clock: Clock, caps: Mapping[str, int]) -> CreditLedger:
-        ledger = SqliteLedger(self._directory / "ledger.sqlite3", caps, lambda: clock.now)
-        self._made.append(ledger)
-        return ledger
+        self._made.append(SqliteLedger(Path(self.place) / "ledger.sqlite3", caps, lambda: clock.now))
+        return cast(CreditLedger, self._made[-1])
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        with closing(sqlite3.connect(self._directory / "batches.sqlite3")) as db:
+        with closing(sqlite3.connect(Path(self.place) / "batches.sqlite3")) as db:
             return db.execute(statement).fetchall()
 
     def close(self) -> None:
@@ -89,19 +85,18 @@ class PostgresEngine:
 
     name = "postgres"
 
-    def __init__(self, place: str, timeout: float = 10.0) -> None:
+    def __init__(self, place: str) -> None:
         self.place = place
-        self._timeout = timeout
         self._made: list[Any] = []
 
-    def database(self, clock: Clock, **settings: Any) -> Any:
+    def database(self, clock: Clock | None = None, timeout: float = 10.0, **settings: Any) -> Any:
         from sift.store.postgres.database import Database
 
-        database = Database(self.place, self._timeout, now=lambda: clock.now, **settings)
-        self._made.append(database)
-        return database
+        now = None if clock is None else lambda: clock.now
+        self._made.append(Database(self.place, timeout, now=now, **settings))
+        return self._made[-1]
 
-    def jobs(self, clock: Clock, **settings: Any) -> Jobs:
+    def jobs(self, clock: Clock | None = None, **settings: Any) -> Jobs:
         from sift.store.postgres.jobs import PostgresJobs
 
         return PostgresJobs(self.database(clock), **settings)
@@ -120,6 +115,27 @@ class PostgresEngine:
     def close(self) -> None:
         for each in self._made:
             each.close()
+
+
+def open_jobs(name: str, place: str, clock: Clock | None = None, **settings: Any) -> Jobs:
+    """Return the jobs of an engine's place, by its name, for a process of its own; with the real clocks without one."""
+    if name == "sqlite":
+        times = {} if clock is None else {"now": lambda: clock.now, "ticks": lambda: clock.ticks}
+        return SqliteJobs(Path(place) / "batches.sqlite3", 10.0, **times, **settings)
+    from sift.store.postgres.database import Database
+    from sift.store.postgres.jobs import PostgresJobs
+
+    return PostgresJobs(Database(place, 10.0, now=None if clock is None else lambda: clock.now), **settings)
+
+
+def open_ledger(name: str, place: str, caps: Mapping[str, int], now: float) -> CreditLedger:
+    """Return the ledger of an engine's place."""
+    if name == "sqlite":
+        return SqliteLedger(Path(place) / "ledger.sqlite3", caps, lambda: now)
+    from sift.store.postgres.database import Database
+    from sift.store.postgres.ledger import PostgresLedger
+
+    return PostgresLedger(Database(place, 10.0, now=lambda: now), caps, now=lambda: now)
 
 
 def submission(*urls: str, caller: str = "ann", cls: str = "fleet", **more: Any) -> Submission:

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TypeVar
 
 from sift.batch.model import (
-    GAP_SECONDS,
     MAX_DELAY,
     PAGE_BYTES,
     BatchStatus,
@@ -47,11 +46,13 @@ def new_lease() -> str:
 class SqlJobs(ABC):
     """The protocol `Jobs` over rows, but for the claims.
 
-    gap: seconds between two visits to a host. ids: makes the ids of batches.
+    gap: seconds between two visits to a host. lease: seconds that a claim lasts unless it is renewed. ids: makes the
+    ids of batches.
     """
 
-    def __init__(self, gap: float = GAP_SECONDS, ids: Callable[[], str] = new_id) -> None:
+    def __init__(self, gap: float, lease: float, ids: Callable[[], str]) -> None:
         self._gap = gap
+        self._lease = lease
         self._ids = ids
 
     @abstractmethod

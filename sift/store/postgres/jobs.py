@@ -63,22 +63,29 @@ _GIVE_BACK = f"{_LET_GO} UPDATE sift_items i SET state = 'queued', lease = NULL,
 class PostgresJobs(SqlJobs):
     """Keep batches in a database."""
 
-    def __init__(self, database: Database, *, gap: float = GAP_SECONDS, ids: Callable[[], str] = new_id) -> None:
-        super().__init__(gap, ids)
+    def __init__(
+        self,
+        database: Database,
+        *,
+        gap: float = GAP_SECONDS,
+        lease: float = LEASE_SECONDS,
+        ids: Callable[[], str] = new_id,
+    ) -> None:
+        super().__init__(gap, lease, ids)
         self._database = database
 
     def claim(self, owner: str) -> Claim | None:
         """Take a free host and the first item that waits for it, None when there is none."""
         lease = new_lease()
         found = self._database.run(
-            lambda session: session.rows(_CLAIM, owner=owner, lease=lease, seconds=LEASE_SECONDS, gap=self._gap),
+            lambda session: session.rows(_CLAIM, owner=owner, lease=lease, seconds=self._lease, gap=self._gap),
             is_one=True,
         )
         return next((Claim(*row) for row in found), None)
 
     def renew(self, owner: str, host: str) -> bool:
         """Extend the lease of a claim; return whether it is still wanted."""
-        return self._change(_RENEW, owner=owner, host=host, seconds=LEASE_SECONDS, gap=self._gap)
+        return self._change(_RENEW, owner=owner, host=host, seconds=self._lease, gap=self._gap)
 
     def finish(self, claim: Claim, outcome: Outcome) -> bool:
         """Record an outcome and let the host go; return whether it counts."""

@@ -73,11 +73,12 @@ class SqliteJobs(SqlJobs):
         timeout: float = 1.0,
         *,
         gap: float = GAP_SECONDS,
+        lease: float = LEASE_SECONDS,
         ids: Callable[[], str] = new_id,
         now: Callable[[], float] = time.time,
         ticks: Callable[[], float] = uptime,
     ) -> None:
-        super().__init__(gap, ids)
+        super().__init__(gap, lease, ids)
         self._file = BatchFile(path, timeout, now, ticks)
 
     def claim(self, owner: str) -> Claim | None:
@@ -90,7 +91,7 @@ class SqliteJobs(SqlJobs):
     def renew(self, owner: str, host: str) -> bool:
         """Extend the lease of a claim; return whether it is still wanted."""
         return self._run(
-            lambda session: session.change(_RENEW, owner=owner, host=host, seconds=LEASE_SECONDS, gap=self._gap) > 0
+            lambda session: session.change(_RENEW, owner=owner, host=host, seconds=self._lease, gap=self._gap) > 0
         )
 
     def finish(self, claim: Claim, outcome: Outcome) -> bool:
@@ -133,7 +134,7 @@ class SqliteJobs(SqlJobs):
         for batch, idx, host in session.rows(_FIRST):
             lease = new_lease()
             taken = {"batch": batch, "idx": idx, "host": host, "lease": lease, "owner": owner}
-            session.change(_TAKE_HOST, seconds=LEASE_SECONDS, gap=self._gap, **taken)
+            session.change(_TAKE_HOST, seconds=self._lease, gap=self._gap, **taken)
             session.change(_TAKE_ITEM, **taken)
             return Claim(*session.rows(_CLAIM, **taken)[0])
         return None
