@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Protocol
 
 from sift.batch.protocols import Jobs
@@ -89,5 +88,7 @@ def _postgres(config: Config, caps: Mapping[str, int], mark: Mark | None) -> Sto
 
 
 def _need_psycopg() -> None:
-    if find_spec("psycopg") is None:
-        raise ConfigError("SIFT_STORE_URL needs psycopg: pip install 'sift-gateway[postgres]'")
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise ConfigError("SIFT_STORE_URL needs psycopg: pip install 'sift-gateway[postgres]'") from None

@@ -89,10 +89,11 @@ class PostgresEngine:
         self.place = place
         self._made: list[Any] = []
 
-    def database(self, clock: Clock | None = None, timeout: float = 10.0, **settings: Any) -> Any:
+    def database(self, time: Clock | None = None, timeout: float = 10.0, **settings: Any) -> Any:
+        """Return the database at a test's time; without one at the server's."""
         from sift.store.postgres.database import Database
 
-        now = None if clock is None else lambda: clock.now
+        now = None if time is None else lambda: time.now
         self._made.append(Database(self.place, timeout, now=now, **settings))
         return self._made[-1]
 

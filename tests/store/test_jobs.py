@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 import threading
+import traceback
 from typing import Any
 
 import pytest
 
 from sift.batch.model import BATCH_SECONDS, Claim, Outcome
 from sift.batch.protocols import Jobs
-from sift.errors import BatchLimitError, IdempotencyError
+from sift.errors import BatchLimitError, IdempotencyError, StoreError
 from tests.store.engines import Clock, Engine, submission
 
+SECRET = "a.example/secret"
 OK = Outcome("ok", result=b"text")
 
 
@@ -151,6 +153,15 @@ def test_batches_at_once_at_the_limit_no_more_than_it(engine: Engine, clock: Clo
         thread.join(60)
     assert len(refused) == 4
     assert len(several[0].list("ann")) == 2
+
+
+def test_text_cannot_be_written_it_is_refused_and_not_shown(jobs: Jobs) -> None:
+    """contract: Store: half of a surrogate pair; nothing of the batch is kept, and the next one is."""
+    with pytest.raises(StoreError) as caught:
+        jobs.submit(submission(f"{SECRET}\ud800"))
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
+    assert jobs.list("ann") == ()
+    assert jobs.submit(submission("a.example/1"))
 
 
 # Reading

@@ -119,15 +119,19 @@ class Database:
             raise StoreError from None
         except psycopg.Error as error:
             # Its text may hold the address, or what was to be written; its state is five characters.
-            self._failed(permit, error.sqlstate or "unreachable", counts=_is_away(error))
+            is_away = _is_away(error)
+            self._failed(permit, error.sqlstate or ("unreachable" if is_away else "unfit value"), counts=is_away)
+            raise StoreError from None
+        except UnicodeError:  # half of a surrogate pair; the text holds it, and what is around it
             raise StoreError from None
         except Exception:
             self._breaker.succeeded(permit)  # the work's own: the server answered
             raise
+        else:
+            self._breaker.succeeded(permit)
+            return done
         finally:
             self._breaker.withdrawn(permit)
-        self._breaker.succeeded(permit)
-        return done
 
     def connect(self) -> Connection:
         """Return a new connection to a server that may hold a store, with the tables made. Raises StoreError."""
@@ -218,5 +222,7 @@ def _make(session: PostgresSession) -> None:
 def _is_away(error: psycopg.Error) -> bool:
     """Return whether an error says that the server is not there, and not that it refuses a statement."""
     state = error.sqlstate
+    if state is None:  # without an answer of the server; what psycopg itself refuses to send is another class
+        return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
     # Connection, resources, operator intervention; but a statement that the server itself gave up is an answer.
-    return state is None or (state[:2] in ("08", "53", "57") and state != "57014")
+    return state[:2] in ("08", "53", "57") and state != "57014"

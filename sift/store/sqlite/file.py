@@ -77,9 +77,11 @@ class BatchFile:
                     db.execute("ROLLBACK")
                 raise
             return done
+        except UnicodeError:  # half of a surrogate pair; the text holds it, and what is around it
+            raise StoreError from None
         except (sqlite3.Error, OSError):
             self._close()  # a repaired file is opened afresh
-            raise StoreError from None  # the text may name what was written
+            raise StoreError from None
         finally:
             self._lock.release()
 
