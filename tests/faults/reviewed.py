@@ -182,6 +182,31 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "_log.error('ledger_lost')",
         ],
     },
+    "sift/store/postgres/check.py": {
+        "_ask": [
+            "f'SIFT_STORE_URL: {error.reason}'",
+        ],
+    },
+    "sift/store/postgres/database.py": {
+        "_failed": [
+            "_log.error('store_error', extra={'fields': {'reason': reason}})",
+        ],
+        "_lose": [
+            "_log.error('ledger_lost')",
+        ],
+        "_make": [
+            "_log.warning('ledger_created')",
+        ],
+        "_tell": [
+            "_log.error('store_down', extra={'fields': {'reason': self._reason}})",
+            "_log.info('store_up')",
+        ],
+    },
+    "sift/store/postgres/ledger.py": {
+        "_compare": [
+            "_log.warning('caps_differ', extra={'fields': {'source': name, 'cap': cap, 'other': stored}})",
+        ],
+    },
     "sift/server/__main__.py": {
         "main": [
             "str(error)",
@@ -217,6 +242,7 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
     },
     "sift/server/start.py": {
         "start": [
+            "output.write('warning', event, fields)",
             "output.write('warning', 'few_open_files', {'limit': limit, 'threads': capacity.threads})",
             "output.write('warning', 'unknown_setting', {'name': name, **({'did_you_mean': meant} if meant else {})})",
         ],
