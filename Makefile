@@ -8,10 +8,10 @@ BIN = $(VENV)/bin
 SETUP = setup.cfg pyproject.toml sift/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test versions lint type gate contract bench bench-peers soak clean
+.PHONY: help run test versions lint type gate contract bench bench-peers bench-extract soak clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 # Loopback only. Unless the environment says otherwise authentication is off, and without a source the demo is on.
 # `exec`, so that Ctrl-C and signals reach gunicorn itself.
@@ -42,6 +42,9 @@ bench: $(VENV)/installed-test  ## measure speed
 
 bench-peers: $(VENV)/installed-test  ## the same, with searx and LiteLLM beside it where they are installed
 	$(BIN)/python -m tests.bench --peers
+
+bench-extract: $(VENV)/installed-test  ## how much of real pages is extracted
+	$(BIN)/python -m tests.bench_extract
 
 soak: $(VENV)/installed-test  ## run under load for a while and watch for leaks
 	$(BIN)/python -m tests.soak

@@ -42,7 +42,7 @@ from sift.wire.resolver import Resolver
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
 MAKE_A_KEY = "sift key new --name NAME --class CLASS"
-LOOKUPS = 64
+LOOKUPS = 128
 """Threads for the names of pages; more than the fetches of one caller can leave hanging."""
 _MODULES = {vendor.settings.name: module for module, vendor in VENDORS.items()}
 
@@ -126,7 +126,7 @@ def _build_fetcher(config: Config, cpus: frozenset[int]) -> Fetcher:
         Resolver(threads=LOOKUPS),
         user_agent=f"Sift/{__version__}{contact}",
     )
-    places = Places(settings.places)
+    places = Places(min(settings.places, max(1, config.threads // 2)))  # searches keep threads, however few there are
     # One more than a caller may keep busy: nobody's hostile pages hold up the text of others' pages.
     extractor = Extractor(places.each + 1, cpus)
     return Fetcher(

@@ -18,12 +18,17 @@ import requests
 from sift import __version__
 from sift.errors import ConfigError, SiftError
 
-TIMEOUT = 60.0  # seconds for a whole call; a request takes at most 4 queries × 10 s
+TIMEOUT = 60.0  # seconds for a whole search; a request takes at most 4 queries × 10 s
+FETCH_TIMEOUT = 15.0  # seconds that a fetch takes at most unless its request says otherwise
+GRACE = 10.0  # seconds that a fetch's call may take beyond that: the way there and back, and a service under load
 MAX_BODY = 64 << 20  # bytes; four queries with three vendors' answers of at most 4 MiB each stay below
 GATEWAY = (502, 503, 504)  # what proxies answer for a service that they cannot reach
+FETCH_ERRORS = {502: "fetch failed", 503: "busy", 504: "fetch timeout"}  # and what Sift itself says with these statuses
 CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")  # in order of precedence
+UNKNOWN_AUTHORITY = (2, 18, 19, 20, 21)  # OpenSSL's codes for a chain that ends in no trusted certificate
 
 T = TypeVar("T")
+Shape = Callable[[int, dict[str, Any]], bool]  # whether a status and an object can be Sift's answer
 
 
 class UnreachableError(SiftError):
@@ -48,36 +53,60 @@ class Response(NamedTuple):
 class SiftClient:
     """Client of one service. Raises ConfigError, naming the variable, for an unusable address, token or CA file.
 
-    environ: CA_VARIABLES name a file or directory of the authorities to trust, on loopback too. timeout: seconds.
+    environ: CA_VARIABLES name a file or directory of the authorities to trust, on loopback too. timeout: seconds for a
+    search. grace: seconds for a fetch, beyond those that its request allows.
     """
 
-    def __init__(self, url: str, token: str = "", environ: Mapping[str, str] = {}, timeout: float = TIMEOUT) -> None:
-        self._endpoint = f"{_origin(url)}/v1/search"
+    def __init__(
+        self,
+        url: str,
+        token: str = "",
+        environ: Mapping[str, str] = {},
+        timeout: float = TIMEOUT,
+        grace: float = GRACE,
+    ) -> None:
+        self._origin = _origin(url)
         self._authorization = f"Bearer {_checked(token)}" if token else ""
-        self._authorities = _authorities(environ) if self._endpoint.startswith("https") else True
+        self._ca_variable = next((name for name in CA_VARIABLES if environ.get(name, "").strip()), None)
+        self._authorities: str | bool = True
+        if self._ca_variable and self._origin.startswith("https"):
+            self._authorities = _authorities(self._ca_variable, environ[self._ca_variable].strip())
         # This host is never reached through a proxy, whatever the environment says.
-        self._trust_env = not _is_loopback(urlsplit(self._endpoint).hostname or "")
+        self._trust_env = not _is_loopback(urlsplit(self._origin).hostname or "")
         self._timeout = timeout
+        self._grace = grace
 
     def search(self, body: Mapping[str, object]) -> Response:
         """Post a search and return the response, the service's own errors included (contract: Errors).
 
         Raises UnreachableError or ForeignResponseError.
         """
+        return self._call("/v1/search", body, self._timeout, _is_search)
+
+    def fetch(self, body: Mapping[str, object]) -> Response:
+        """Post a fetch and return the response, the service's own errors included (contract: Fetch).
+
+        Raises UnreachableError or ForeignResponseError.
+        """
+        wanted = body.get("timeout")
+        seconds = wanted if isinstance(wanted, int | float) else FETCH_TIMEOUT
+        return self._call("/v1/fetch", body, seconds + self._grace, _is_fetch)
+
+    def _call(self, path: str, body: Mapping[str, object], timeout: float, is_ours: Shape) -> Response:
         content = json.dumps(body, allow_nan=False).encode()
         try:
             # In a thread, because nothing else bounds name resolution and a response that arrives byte by byte.
-            status, retry_after, answered = _within(self._timeout, lambda: self._post(content))
+            status, retry_after, answered = _within(timeout, lambda: self._post(path, content, timeout))
         # `from None` throughout: the text of a requests error contains the address, and possibly more.
         except requests.exceptions.ContentDecodingError:
             raise ForeignResponseError("the answer cannot be decoded") from None
         except (TimeoutError, requests.Timeout):
             raise UnreachableError("the service did not answer in time") from None
         except OSError as error:  # the base of every requests error
-            raise UnreachableError(_reason(error)) from None
-        return Response(status, _payload(status, answered), retry_after)
+            raise UnreachableError(_reason(error, self._ca_variable)) from None
+        return Response(status, _payload(status, answered, is_ours), retry_after)
 
-    def _post(self, body: bytes) -> tuple[int, int | None, bytes]:
+    def _post(self, path: str, body: bytes, timeout: float) -> tuple[int, int | None, bytes]:
         headers = {
             "Accept": "application/json",
             "Content-Type": "application/json",
@@ -86,12 +115,12 @@ class SiftClient:
         with requests.Session() as session:
             session.trust_env = self._trust_env
             with session.post(
-                self._endpoint,
+                self._origin + path,
                 data=body,
                 headers=headers,
                 auth=self._sign,
                 allow_redirects=False,
-                timeout=self._timeout,
+                timeout=timeout,
                 verify=self._authorities,
                 stream=True,  # the body is read below, so that the connection is closed even when that fails
             ) as response:
@@ -116,7 +145,7 @@ def _within(seconds: float, work: Callable[[], T]) -> T:
         except BaseException as error:
             outcome.set_exception(error)
 
-    Thread(target=run, name="sift-search", daemon=True).start()
+    Thread(target=run, name="sift-call", daemon=True).start()
     return outcome.result(seconds)
 
 
@@ -138,14 +167,20 @@ _REASONS: tuple[tuple[type[BaseException], str], ...] = (  # the first that matc
 )
 
 
-def _reason(error: OSError) -> str:
-    """Return what kind of failure this is, from the types of its causes: their texts may contain anything."""
+def _reason(error: OSError, ca_variable: str | None) -> str:
+    """Return what kind of failure this is, from the types of its causes: their texts may contain anything.
+
+    ca_variable: the one that names the trusted authorities, if one does.
+    """
     causes = tuple(_causes(error))
     for cause in causes:
         if isinstance(cause, ssl.SSLCertVerificationError):
             # OpenSSL's own words; after the comma they may name the host.
-            words = cause.verify_message.partition(",")[0]
-            return f"the service's certificate is not trusted ({words}); SSL_CERT_FILE may name its authority"
+            words = f"the service's certificate is not trusted ({cause.verify_message.partition(',')[0]})"
+            if cause.verify_code not in UNKNOWN_AUTHORITY:
+                return words
+            advice = f"{ca_variable} names other authorities" if ca_variable else "SSL_CERT_FILE may name its authority"
+            return f"{words}; {advice}"
     found = (words for kind, words in _REASONS for cause in causes if isinstance(cause, kind))
     return next(found, "the service cannot be reached")
 
@@ -177,19 +212,16 @@ def _checked(token: str) -> str:
     return token
 
 
-def _authorities(environ: Mapping[str, str]) -> str | bool:
-    """Return the file or directory of authorities that the environment names; True stands for the built-in ones."""
-    for name in CA_VARIABLES:
-        if path := environ.get(name, "").strip():
-            try:
-                if Path(path).is_dir():
-                    ssl.create_default_context(capath=path)
-                else:
-                    ssl.create_default_context(cafile=path)
-            except OSError:
-                raise ConfigError(f"{name} must be the path of a file or directory of certificates") from None
-            return path
-    return True
+def _authorities(variable: str, path: str) -> str:
+    """Return the path of a file or directory of authorities; raise ConfigError if there is none."""
+    try:
+        if Path(path).is_dir():
+            ssl.create_default_context(capath=path)
+        else:
+            ssl.create_default_context(cafile=path)
+    except OSError:
+        raise ConfigError(f"{variable} must be the path of a file or directory of certificates") from None
+    return path
 
 
 def _is_loopback(host: str) -> bool:
@@ -202,13 +234,13 @@ def _is_loopback(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def _payload(status: int, content: bytes) -> dict[str, Any]:
+def _payload(status: int, content: bytes, is_ours: Shape) -> dict[str, Any]:
     """Return the body's object; unless it has the shape of Sift's responses raise one of the two errors."""
     try:
         payload = json.loads(content.decode(), parse_constant=_refuse)
     except (ValueError, RecursionError):
         payload = None
-    if isinstance(payload, dict) and _is_ours(status, payload):
+    if isinstance(payload, dict) and is_ours(status, payload):
         return payload
     if status in GATEWAY:
         raise UnreachableError(f"a proxy answered for it, with status {status}")
@@ -219,11 +251,26 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)  # NaN and Infinity are not JSON
 
 
-def _is_ours(status: int, payload: dict[str, Any]) -> bool:
+def _is_search(status: int, payload: dict[str, Any]) -> bool:
     if status == 200:
         return _are(dict, payload.get("results")) and _are(str, payload.get("warnings"))
     if status in GATEWAY and not _are(str, payload.get("sources_failed")):  # only Sift's own 503 has it
         return False
+    return _is_error(status, payload)
+
+
+def _is_fetch(status: int, payload: dict[str, Any]) -> bool:
+    if status == 200:
+        texts = [payload.get(name) for name in ("final_url", "content")]
+        numbers = [payload.get("chars"), payload.get("next_start", 0)]
+        return _are(str, texts) and _are(int, numbers) and _are(str, payload.get("warnings"))
+    # A proxy's error may be JSON of the same form; its word is another.
+    if status in GATEWAY and payload.get("error") != FETCH_ERRORS[status]:
+        return False
+    return _is_error(status, payload)
+
+
+def _is_error(status: int, payload: dict[str, Any]) -> bool:
     return status >= 400 and isinstance(payload.get("error"), str) and isinstance(payload.get("hint"), str)
 
 

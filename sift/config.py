@@ -14,7 +14,7 @@ SETTINGS = (
     Setting("SIFT_CACHE_TTL", "3600", "seconds an answer is kept; 0 = no cache"),
     Setting("SIFT_CACHE_ENTRIES", "2048", "answers kept at most, per worker"),
     Setting(
-        "SIFT_STATE_DIR", "", "the cap ledger and the key file; unset = $XDG_STATE_HOME/sift or ~/.local/state/sift"
+        "SIFT_STATE_DIR", "", "the cap ledger, batches and the key file; unset = $XDG_STATE_HOME/sift or ~/.local/state/sift"
     ),
     Setting(
         "SIFT_STORE_URL",
@@ -37,7 +37,11 @@ SETTINGS = (
     Setting("SIFT_BREAKER_FAILURES", "5", "failures in a row after which a source is skipped; 0 = never skip"),
     Setting("SIFT_BREAKER_SECONDS", "30", "seconds it is then skipped"),
     Setting("SIFT_FETCH", "on", "on or off; off = no page can be opened, and the routes for it are gone"),
-    Setting("SIFT_FETCH_PLACES", "16", "pages one worker opens at a time; a caller may use a quarter of them"),
+    Setting(
+        "SIFT_FETCH_PLACES",
+        "16",
+        "pages one worker opens at a time, half of its threads at most; a caller may use a quarter",
+    ),
     Setting("SIFT_FETCH_PORTS", "", "ports that may be connected to beside 80 and 443, with commas"),
     Setting(
         "SIFT_FETCH_DENY",
@@ -185,7 +189,7 @@ class Config:
             cpu_affinity=read.choice("SIFT_CPU_AFFINITY", ("auto", "off")) == "auto",
             breaker_failures=read.integer("SIFT_BREAKER_FAILURES", 0, 1_000_000),
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
-            fetch=_fetch(read),
+            fetch=_read_fetch(read),
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:
@@ -238,7 +242,12 @@ def _source(read: Reader, declared: VendorSettings) -> SourceConfig:
     )
 
 
-def _fetch(read: Reader) -> FetchConfig:
+def fetch_config(environ: Mapping[str, str]) -> FetchConfig:
+    """Read the settings of opening pages, for `sift guard` as for the service. Raises ConfigError."""
+    return _read_fetch(Reader(environ, SETTINGS))
+
+
+def _read_fetch(read: Reader) -> FetchConfig:
     return FetchConfig(
         enabled=read.choice("SIFT_FETCH", ("on", "off")) == "on",
         places=read.integer("SIFT_FETCH_PLACES", 1, 1024),

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from sift.client import ForeignResponseError, SiftClient, UnreachableError
+from sift.client import FETCH_ERRORS, ForeignResponseError, SiftClient, UnreachableError
 from sift.errors import ConfigError
-from tests.wire.tls import CERTIFICATE
+from tests.wire.tls import CERTIFICATE, PRIVATE_CA
 
 ANSWER = {"queries": ["x"], "results": [], "warnings": []}
+PAGE = {"final_url": "https://a.example/", "content": "text", "chars": 4, "warnings": []}
 Wire = Callable[..., tuple[str, list[Any]]]
 
 
@@ -184,12 +185,21 @@ def test_failed_connection_is_named_by_its_kind(wire: Wire, monkeypatch: pytest.
         assert "proxy" in failure("http://sift.invalid")
     monkeypatch.delenv("http_proxy")
     assert "name cannot be resolved" in failure("http://sift.invalid")
-    assert "not trusted (self-signed certificate)" in failure(tls)
+    untrusted = failure(tls)
+    assert "not trusted (self-signed certificate); SSL_CERT_FILE may name its authority" in untrusted
     named = failure(tls.replace("127.0.0.1", "localhost"), environ={"SSL_CERT_FILE": str(CERTIFICATE)})
-    assert "not trusted (Hostname mismatch)" in named
+    assert named.endswith("not trusted (Hostname mismatch)")  # its authority is known
     assert "localhost" not in named
     assert "no TLS" in failure(plain.replace("http:", "https:"))
     assert "closed before an answer" in failure(closed)
+
+
+@pytest.mark.parametrize("name", ["REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"])
+def test_authorities_are_named_and_the_services_is_another_the_variable_is_named(wire: Wire, name: str) -> None:
+    """contract: Command line: the advice is about the variable that counts, which may not be the one just set."""
+    url, _ = wire(ok(), tls=True)
+    environ = dict.fromkeys(("SSL_CERT_FILE", name), str(PRIVATE_CA))
+    assert failure(url, environ=environ).endswith(f"; {name} names other authorities")
 
 
 GATEWAYS = {
@@ -214,12 +224,75 @@ def test_wait_of_an_unavailable_service_is_read(wire: Wire, header: str, seconds
     assert SiftClient(url).search({}) == (503, error, seconds)
 
 
-@pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\nX-", b"HTTP/1.1 200 OK\r\n\r\n"])
-def test_answer_that_drips_ends_with_the_deadline(start: bytes) -> None:
-    """contract: Command line: there is one deadline for a whole call, however steadily bytes come."""
-    done = threading.Event()
+def test_fetch_posts_once_to_its_own_path(wire: Wire) -> None:
+    """contract: Fetch command: the same connection, token and checks as those of a search."""
+    url, seen = wire(ok(PAGE))
+    assert SiftClient(url, "tok").fetch({"url": "https://a.example/", "start": 3}) == (200, PAGE, None)
+    ((path, headers, body),) = seen
+    assert (path, headers["Authorization"]) == ("/v1/fetch", "Bearer tok")
+    assert json.loads(body) == {"url": "https://a.example/", "start": 3}
 
-    def drip(listener: socket.socket) -> None:
+
+@pytest.mark.parametrize(("status", "error"), FETCH_ERRORS.items())
+def test_failure_of_a_page_is_an_answer_of_the_service(wire: Wire, status: int, error: str) -> None:
+    """contract: Fetch command: statuses that proxies use, too, are told from theirs by the word in `error`."""
+    payload = {"error": error, "hint": ""}
+    url, _ = wire(ok(payload, f"{status} X", "Retry-After: 1\r\n"))
+    assert SiftClient(url).fetch({}) == (status, payload, 1)
+
+
+FETCH_GATEWAYS = {
+    "html": ok("<html>bad gateway</html>", "502 X"),
+    "nginx": ok({"success": False, "error": "sift does not answer", "hint": "", "details": ""}, "503 X"),
+    "another word": ok({"error": "upstream failed", "hint": ""}, "504 X"),
+    "the word of another status": ok({"error": "busy", "hint": ""}, "502 X"),
+    "a search's": ok({"error": "search unavailable", "hint": "", "warnings": [], "sources_failed": []}, "503 X"),
+    "no hint": ok({"error": "fetch failed"}, "502 X"),
+}
+
+
+@pytest.mark.parametrize("answer", FETCH_GATEWAYS.values(), ids=FETCH_GATEWAYS)
+def test_error_of_a_proxy_is_no_failure_of_a_page(wire: Wire, answer: bytes) -> None:
+    """contract: Fetch command: any other 502, 503 or 504 means that the service cannot be reached."""
+    url, _ = wire(answer)
+    with pytest.raises(UnreachableError, match="a proxy answered"):
+        SiftClient(url).fetch({})
+
+
+def test_failure_of_a_page_is_no_answer_to_a_search(wire: Wire) -> None:
+    """contract: Command line: what is Sift's own depends on what was asked."""
+    url, _ = wire(ok({"error": "busy", "hint": ""}, "503 X"))
+    assert "a proxy answered" in failure(url)
+
+
+NO_PAGES = {
+    "search": ANSWER,
+    "no content": {name: value for name, value in PAGE.items() if name != "content"},
+    "content no text": PAGE | {"content": ["text"]},
+    "no final url": PAGE | {"final_url": None},
+    "chars no number": PAGE | {"chars": "4"},
+    "next no number": PAGE | {"next_start": "4"},
+    "next null": PAGE | {"next_start": None},
+    "warning no text": PAGE | {"warnings": [1]},
+}
+
+
+@pytest.mark.parametrize("payload", NO_PAGES.values(), ids=NO_PAGES)
+def test_what_is_no_page_is_not_sifts(wire: Wire, payload: object) -> None:
+    """contract: Fetch command: an answer has the text, its length and where it is from."""
+    url, _ = wire(ok(payload))
+    with pytest.raises(ForeignResponseError):
+        SiftClient(url).fetch({})
+
+
+@pytest.fixture
+def drip() -> Iterator[Callable[[bytes], str]]:
+    """Start servers that begin with the given bytes and go on byte by byte; return the address."""
+    done = threading.Event()
+    threads: list[threading.Thread] = []
+    listeners: list[socket.socket] = []
+
+    def run(listener: socket.socket, start: bytes) -> None:
         connection, _ = listener.accept()
         with connection:
             connection.sendall(start)
@@ -228,14 +301,32 @@ def test_answer_that_drips_ends_with_the_deadline(start: bytes) -> None:
                     return
                 connection.sendall(b"x")
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = threading.Thread(target=drip, args=(listener,))
-        server.start()
-        try:
-            assert "in time" in failure(f"http://127.0.0.1:{listener.getsockname()[1]}", timeout=0.3)
-        finally:
-            done.set()
-            server.join()
+    def serve(start: bytes) -> str:
+        listener = socket.create_server(("127.0.0.1", 0))
+        listeners.append(listener)
+        threads.append(threading.Thread(target=run, args=(listener, start)))
+        threads[-1].start()
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+    yield serve
+    done.set()
+    for thread in threads:
+        thread.join()
+    for listener in listeners:
+        listener.close()
+
+
+@pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\nX-", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_answer_that_drips_ends_with_the_deadline(drip: Callable[[bytes], str], start: bytes) -> None:
+    """contract: Command line: there is one deadline for a whole call, however steadily bytes come."""
+    assert "in time" in failure(drip(start), timeout=0.3)
+
+
+@pytest.mark.parametrize("start", [b"", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_fetch_that_drips_ends_soon_after_its_own_timeout(drip: Callable[[bytes], str], start: bytes) -> None:
+    """contract: Fetch command: the deadline of the call follows from the request's timeout."""
+    with pytest.raises(UnreachableError, match="in time"):
+        SiftClient(drip(start), grace=0.2).fetch({"timeout": 0.1})
 
 
 def test_endless_answer_is_given_up(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:

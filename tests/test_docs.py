@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -15,9 +16,13 @@ import pytest
 import yaml
 
 from sift.api.v1.search import read
-from sift.cli.flags import FLAGS
+from sift.cli.flags import FLAGS, flags_of
 from sift.cli.status import ExitStatus
 from sift.config import Config, all_settings
+from sift.fetch.extract.model import WARNINGS
+from sift.fetch.fetcher import DEMO_WARNING
+from sift.fetch.fields import FIELDS as FETCH_FIELDS
+from sift.fetch.schema import load_fetch, unknown_field_warnings
 from sift.fields import Field
 from sift.search.fields import DATE_FORM, FIELDS, MAX_QUERIES
 from sift.sources import DECLARED
@@ -181,6 +186,52 @@ def test_flag_of_every_field_is_documented_with_its_values(name: str) -> None:
     assert field.format != "date" or f"{FLAGS[name]} {DATE_FORM}" in row[0]
 
 
+@pytest.mark.parametrize("field", FETCH_FIELDS, ids=lambda field: str(field.name))
+def test_limits_of_every_field_of_a_fetch_are_documented(field: Field) -> None:
+    """README, Opening pages: as for a search, every limit is stated, and no other number."""
+    (row,) = [row for row in rows(section("Opening pages")) if row[0] == f"`{field.name}`"]
+    assert [words for words in limits(field) if words not in row[1]] == []
+    assert set(re.findall(r"\d+", row[1])) == set(re.findall(r"\d+", " ".join(limits(field))))
+
+
+@pytest.mark.parametrize("field", FETCH_FIELDS, ids=lambda field: str(field.name))
+def test_contract_has_the_bounds_of_every_field_of_a_fetch(field: Field) -> None:
+    """docs/contract.md, Fetch: the same bounds and defaults, with commas in large numbers."""
+    table = CONTRACT.partition("\n## Fetch\n")[2].partition("\n## ")[0]
+    row = next(row for row in rows(table) if row[0] == f"`{field.name}`")
+    bounds = [] if field.minimum is None else [f"{field.minimum:,} to {field.maximum:,}"]
+    assert [words for words in (*bounds, *(f"`{each}`" for each in field.choices)) if words not in row[2]] == []
+    assert (row[1], row[3].strip("`")) == (
+        field.type,
+        "–" if field.default is None else f"{field.default:,}" if field.type != "string" else field.default,
+    )
+
+
+def test_flags_of_fetch_are_documented_with_their_values() -> None:
+    """README, The command for pages: the flags of `sift fetch --help`, all of them and no others."""
+    listed = subprocess.run(
+        [Path(sys.executable).with_name("sift"), "fetch", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    table = rows(section("The command for pages"))
+    documented = {flag for row in table for flag in re.findall(r"--[a-z-]+", row[0])}
+    assert documented == set(re.findall(r"^ +(?:-h, )?(--[a-z-]+)", listed, re.MULTILINE))
+    for name, flag in flags_of(FETCH_FIELDS).items():
+        (field,) = [field for field in FETCH_FIELDS if field.name == name]
+        (row,) = [row for row in table if row[0].startswith(f"`{flag} ")]
+        assert row[1] == f"`{name}`"
+        assert r"\|".join(field.choices) in row[0]
+
+
+@pytest.mark.parametrize("warning", sorted({*WARNINGS, DEMO_WARNING, "page cut at 5 MiB", "pdf: first <n> pages"}))
+def test_every_warning_of_a_fetch_is_documented(warning: str) -> None:
+    """README and docs/contract.md: each is in a table, with what it means; variants share the beginning."""
+    for text, filler in ((section("Opening pages"), ""), (CONTRACT, "… ")):
+        first = [row[0] for row in rows(text) if row[0].startswith("`") and len(row) == 2]
+        head, paren, variant = warning.partition(" (")
+        short = f"`{filler}({variant}`"
+        assert any(f"`{warning}`" in cell or (paren and f"`{head} (" in cell and short in cell) for cell in first)
+
+
 def test_queries_file_is_documented_with_its_limits() -> None:
     """README, The command: as many queries as the service takes."""
     (row,) = [row for row in rows(section("The command")) if "--queries-file" in row[0]]
@@ -217,10 +268,22 @@ def test_json_and_yaml_examples_parse() -> None:
     assert [yaml.safe_load(block) for block in blocks("yaml")]
 
 
-@pytest.mark.parametrize(("name", "language"), [("sift.service", "ini"), ("nginx.conf", "nginx")])
+@pytest.mark.parametrize(("name", "language"), [("sift.service", "ini"), ("nginx.conf", "nginx"), ("sift.nft", "nft")])
 def test_files_to_deploy_are_those_shown(name: str, language: str) -> None:
     """README, Running it for real: what is shown is what is installed."""
     assert blocks(language) == [(ROOT / "deploy" / name).read_text()]
+
+
+@pytest.mark.skipif(not shutil.which("nft") or os.geteuid() != 0, reason="no nft (Debian: nftables), or not root")
+def test_nftables_rules_are_valid(tmp_path: Path) -> None:
+    """deploy/sift.nft: nft takes it, for a user who exists here."""
+    rules = (ROOT / "deploy" / "sift.nft").read_text()
+    assert '"sift"' in rules
+    (tmp_path / "sift.nft").write_text(rules.replace('"sift"', "65534"))
+    done = subprocess.run(["nft", "-c", "-f", tmp_path / "sift.nft"], capture_output=True, text=True, check=False)
+    if "Operation not permitted" in done.stderr:
+        pytest.skip("nft may not ask the kernel here")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def example_environment() -> str:
@@ -242,16 +305,23 @@ def test_example_environment_uncommented_is_the_default() -> None:
     assert Config.from_env(dict(lines) | demo, DECLARED) == Config.from_env(demo, DECLARED)
 
 
-def request_bodies() -> list[str]:
-    """Return the bodies of the README's curl examples."""
+def request_bodies(path: str) -> list[str]:
+    """Return the bodies of the README's curl examples for a path."""
     commands = [line for block in blocks("bash") for line in block.splitlines() if line.startswith("curl ")]
-    return [words[words.index("-d") + 1] for words in map(shlex.split, commands)]
+    return [words[words.index("-d") + 1] for words in map(shlex.split, commands) if words[2].endswith(path)]
 
 
-@pytest.mark.parametrize("body", request_bodies())
+@pytest.mark.parametrize("body", request_bodies("/v1/search"))
 def test_request_examples_are_valid(body: str) -> None:
     """README: the service takes each, without a warning."""
     assert read(body.encode()).warnings == ()
+
+
+@pytest.mark.parametrize("body", request_bodies("/v1/fetch"))
+def test_examples_of_a_fetch_are_valid(body: str) -> None:
+    """README, Opening pages: the service takes each, without a warning."""
+    assert load_fetch(json.loads(body)).url.startswith("https://")
+    assert unknown_field_warnings(json.loads(body)) == ()
 
 
 def links(name: str) -> list[str]:
@@ -307,7 +377,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def first_commands() -> list[str]:
-    """Return the two commands that a reader tries first."""
+    """Return the commands that a reader tries first."""
     (block,) = [block for block in blocks("bash") if "context manager" in block]
     return block.splitlines()
 
@@ -325,12 +395,25 @@ def test_first_curl_command_finds_documentation(demo: Service) -> None:
 
 def test_first_cli_command_finds_documentation(demo: Service, tmp_path: Path) -> None:
     """README, Try it: the same with the command."""
-    (command,) = [line for line in first_commands() if ".venv/bin/sift" in line]
+    done = first_sift_command("search", demo, tmp_path)
+    assert "https://docs.python.org/3/" in done.stdout
+
+
+def test_first_fetch_command_shows_documentation(demo: Service, tmp_path: Path) -> None:
+    """README, Try it: a page that the search finds, from what comes with Sift; a warning says so."""
+    done = first_sift_command("fetch", demo, tmp_path)
+    assert "https://docs.python.org/3/reference/datamodel.html" in done.stdout.splitlines()[:2]
+    assert "context manager" in done.stdout
+    assert f"warning: {DEMO_WARNING}\n" in done.stderr
+
+
+def first_sift_command(name: str, demo: Service, home: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command of that name that a reader tries first."""
+    (command,) = [line for line in first_commands() if line.startswith(f".venv/bin/sift {name}")]
     words = shlex.split(command)
     words[0] = str(Path(sys.executable).with_name("sift"))
-    environ = {"SIFT_URL": demo.url, "HOME": str(tmp_path)}
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, check=True, timeout=60)
-    assert "https://docs.python.org/3/" in done.stdout
+    environ = {"SIFT_URL": demo.url, "HOME": str(home)}
+    return subprocess.run(words, env=environ, capture_output=True, text=True, check=True, timeout=60)
 
 
 def test_example_answer_has_the_fields_of_a_real_one(demo: Service) -> None:
@@ -346,9 +429,26 @@ def test_example_answer_has_the_fields_of_a_real_one(demo: Service) -> None:
     assert {*real, *real["results"][0], "published_date"} - {"results"} <= documented
 
 
+def test_example_page_has_the_fields_of_a_real_one(demo: Service) -> None:
+    """README, Opening pages: keys and their order; an author and a date are left out as that page has none."""
+    (example,) = [json.loads(block) for block in blocks("json") if '"final_url"' in block]
+    (body,) = request_bodies("/v1/fetch")
+    real = demo.post("/v1/fetch", json.loads(body)).json()
+    assert list(example) == list(real)
+    assert list(example["sizes"]) == list(real["sizes"])
+    assert real["warnings"] == [DEMO_WARNING]
+
+
+def test_example_record_of_a_fetch_has_the_fields_of_a_real_one(demo: Service) -> None:
+    """README, Health, status, logs: the same for both classes."""
+    (record,) = [json.loads(block) for block in blocks("json") if '"event": "fetch"' in block]
+    demo.post("/v1/fetch", {"url": "http://localhost/"})
+    assert list(demo.records("fetch")[-1]) == list(record)
+
+
 def test_example_log_record_has_the_fields_of_a_real_one(demo: Service) -> None:
     """README, Health, status, logs: a restricted caller's record, field by field."""
-    (record,) = [json.loads(block) for block in blocks("json") if '"event"' in block]
+    (record,) = [json.loads(block) for block in blocks("json") if '"event": "search"' in block]
     demo.search("anything")
     fleet_only = {"n_queries", "filters", "rerank_ms"}
     assert [name for name in demo.records()[-1] if name not in fleet_only] == list(record)

@@ -37,7 +37,9 @@ MAY_IMPORT = {
     "sources": frozenset({"search", "wire", "config", "errors", "__init__"}),
     "demo": frozenset({"errors"}),
     "client": frozenset({"errors", "__init__"}),
-    "cli": frozenset({"client", "errors", "fields", "auth", "config", "search.fields", "__init__"}),
+    "cli": frozenset(
+        {"client", "errors", "fields", "auth", "config", "search.fields", "fetch.fields", "guard", "__init__"}
+    ),
     "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
     "api": frozenset({"search", "fetch", "auth", "log", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),

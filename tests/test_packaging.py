@@ -73,11 +73,19 @@ def test_every_third_party_import_is_declared() -> None:
     """What the package imports is a declared dependency, not what another one brings."""
     config = configparser.ConfigParser()
     config.read(ROOT / "setup.cfg")
-    declared = {re.split(r"[<>=]", line)[0] for line in config["options"]["install_requires"].split("\n") if line}
-    source = "\n".join(path.read_text() for path in (ROOT / "sift").rglob("*.py"))
-    imported = set(re.findall(r"^\s*(?:from|import) ([a-z0-9_]+)", source, re.MULTILINE))
-    foreign = imported - set(sys.stdlib_module_names) - {"sift", "_typeshed"}
-    assert foreign <= declared
+
+    def declared(lines: str) -> set[str]:
+        return {re.split(r"[<>=]", line)[0] for line in lines.split("\n") if line}
+
+    def imported(paths: list[Path]) -> set[str]:
+        source = "\n".join(path.read_text() for path in paths)
+        names = set(re.findall(r"^\s*(?:from|import) ([a-z0-9_]+)", source, re.MULTILINE))
+        return names - set(sys.stdlib_module_names) - {"sift", "_typeshed"}
+
+    paths, extracting = list((ROOT / "sift").rglob("*.py")), ROOT / "sift" / "fetch" / "extract"
+    base, extras = declared(config["options"]["install_requires"]), config["options.extras_require"]
+    assert imported([path for path in paths if extracting not in path.parents]) <= base
+    assert imported(paths) <= base | declared(extras["fetch"]) | declared(extras["pdf"])
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The `sift` command: search over HTTP, and manage the service's keys."""
+"""The `sift` command: search and open pages over HTTP, and manage the service's keys."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import NoReturn
 import click
 
 from sift import __version__
+from sift.cli.fetch import fetch
+from sift.cli.guard import guard
 from sift.cli.key import key
 from sift.cli.search import search
 from sift.cli.status import ExitStatus
@@ -24,11 +26,11 @@ COMPLETE = "_SIFT_COMPLETE"  # the variable in which a shell asks for completion
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="sift", message="%(prog)s %(version)s")
 def sift() -> None:
-    """Search the web through your own Sift service, and manage its keys."""
+    """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-sift.add_command(search)
-sift.add_command(key)
+for command in (search, fetch, guard, key):
+    sift.add_command(command)
 
 
 def main() -> NoReturn:

@@ -1,4 +1,4 @@
-"""The flags of `sift search` that set a field of the request, generated from `sift.search.fields`.
+"""The flags that set a field of a request, generated from `sift.search.fields` and `sift.fetch.fields`.
 
 A value that no request may hold is refused here, before anything is sent.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -25,10 +25,11 @@ _NAMES = {
     "include_domains_mode": "--domains-mode",
     "query": "QUERY",
     "queries": "--queries-file",
+    "url": "URL",
 }
-_NO_FLAG = {"query", "queries", "digest"}  # the first two are not plain options, the last has no effect
+_NO_FLAG = {"query", "queries", "url", "digest"}  # the last has no effect, the others are no plain options
 _NOTES = {"min_score": " Only Tavily has such scores."}
-_METAVARS = {"hostname": "HOST", "date": DATE_FORM, "integer": "N", "number": "X"}
+_METAVARS = {"hostname": "HOST", "date": DATE_FORM, "integer": "N", "number": "X", "max_age": "S", "timeout": "S"}
 
 
 class Day(StringParamType):
@@ -67,31 +68,41 @@ def flag(field: Field) -> str:
     return _NAMES.get(field.name, prefix + field.name.replace("_", "-"))
 
 
-FLAGS = {field.name: flag(field) for field in FIELDS if field.name not in _NO_FLAG}
+def flags_of(fields: Sequence[Field]) -> dict[str, str]:
+    """Return the flags of those fields that have one, by name."""
+    return {field.name: flag(field) for field in fields if field.name not in _NO_FLAG}
 
 
-def field_flags(command: Command) -> Command:
-    """Add to a command the flag of each field that has one: those that shape the list first, then the filters."""
-    settable = [field for field in FIELDS if field.name in FLAGS]
+FLAGS = flags_of(FIELDS)
+"""The flags of `sift search`."""
+
+
+def field_flags(fields: Sequence[Field]) -> Callable[[Command], Command]:
+    """Return a decorator that adds to a command the flags of fields: those that shape the answer, then the filters."""
+    settable = [field for field in fields if field.name not in _NO_FLAG]
     shown = sorted(settable, key=lambda field: field.group == "filter")
-    for field in reversed(shown):  # decorators are applied from the last to the first
-        command = click.option(FLAGS[field.name], field.name, **_settings(field))(command)
-    return command
+
+    def add(command: Command) -> Command:
+        for field in reversed(shown):  # decorators are applied from the last to the first
+            command = click.option(flag(field), field.name, **_settings(field, fields))(command)
+        return command
+
+    return add
 
 
-def takes(name: str) -> str:
+def takes(name: str, fields: Sequence[Field] = FIELDS) -> str:
     """Return what a field takes, and the rules between fields that involve it, in terms of flags."""
-    field = next(each for each in FIELDS if each.name == name)
-    return "; ".join(filter(None, (_value(field), _with_flags(field.rule))))
+    field = next(each for each in fields if each.name == name)
+    return "; ".join(filter(None, (_value(field), _with_flags(field.rule, fields))))
 
 
-def _settings(field: Field) -> dict[str, Any]:
-    settings: dict[str, Any] = {"help": _help(field)}
+def _settings(field: Field, fields: Sequence[Field]) -> dict[str, Any]:
+    settings: dict[str, Any] = {"help": _help(field, fields)}
     if field.type == "boolean":
         return settings | {"flag_value": not field.default, "type": bool, "default": None}
     settings |= {"type": _type(field), "multiple": field.type == "array"}
     if not field.choices:
-        settings["metavar"] = _METAVARS[field.format or field.type]
+        settings["metavar"] = _METAVARS.get(field.name) or _METAVARS[field.format or field.type]
     if field.default:  # shown, never sent: the service applies it
         settings["show_default"] = str(field.default)
     return settings
@@ -107,8 +118,8 @@ def _type(field: Field) -> click.ParamType[Any]:
     return Day() if field.format == "date" else click.STRING
 
 
-def _help(field: Field) -> str:
-    sentence = _with_flags(field.sentence)
+def _help(field: Field, fields: Sequence[Field]) -> str:
+    sentence = _with_flags(field.sentence, fields)
     if field.default is True:
         sentence = f"Do not {sentence[0].lower()}{sentence[1:]}"
     if field.type == "array":
@@ -126,11 +137,13 @@ def _value(field: Field) -> str:
         return f"a host name such as openai.com, at most {field.max_items}"
     if field.format == "date":
         return DATE_FORM
+    if field.type == "string":
+        return f"at most {field.max_length} characters"
     kind = "a whole number" if field.type == "integer" else "a number"
     return f"{kind} from {field.minimum} to {field.maximum}"
 
 
-def _with_flags(text: str) -> str:
+def _with_flags(text: str, fields: Sequence[Field]) -> str:
     """Replace field names in backquotes by their flags."""
-    flags = {field.name: flag(field) for field in FIELDS}
+    flags = {field.name: flag(field) for field in fields}
     return re.sub(r"`(\w+)`", lambda match: flags[match[1]], text)

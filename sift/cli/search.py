@@ -12,14 +12,14 @@ import click
 
 from sift.cli.flags import FLAGS, field_flags, takes
 from sift.cli.layout import for_pipe, for_terminal
+from sift.cli.service import ask, refusal, warn
 from sift.cli.status import ExitStatus
-from sift.cli.terminal import complain, document, explained, printable, say, screen, tell
-from sift.search.fields import MAX_QUERIES, MAX_QUERY
+from sift.cli.terminal import complain, document, say, screen, tell
+from sift.search.fields import FIELDS, MAX_QUERIES, MAX_QUERY
 
 if TYPE_CHECKING:
     from sift.client import Response
 
-DEFAULT_URL = "http://127.0.0.1:8787"
 _MAX_FILE = 1024 * 1024  # bytes; reading a device would never end
 _STATUSES = {
     400: ExitStatus.USAGE,
@@ -32,7 +32,7 @@ _STATUSES = {
 
 @click.command(short_help="Search the web.")
 @click.argument("words", metavar="[QUERY]...", nargs=-1)
-@field_flags
+@field_flags(FIELDS)
 @click.option(
     "--queries-file",
     metavar="PATH",
@@ -98,29 +98,16 @@ def _read_queries(path: str) -> list[str]:
 
 
 def _ask(body: dict[str, Any]) -> Response:
-    # Imported late: requests takes longer to load than everything else, and --help and usage errors do not need it.
-    from sift.client import ForeignResponseError, SiftClient, UnreachableError
-
-    url = os.environ.get("SIFT_URL", "").strip() or DEFAULT_URL
-    client = SiftClient(url, os.environ.get("SIFT_TOKEN", "").strip(), os.environ)
     count = len(body.get("queries", "1"))
     queries = f"{count} queries, one after another" if count > 1 else "one query"
-    try:
-        with explained(f"waiting for the slowest source ({queries}) ..."):
-            return client.search(body)
-    except UnreachableError as error:
-        complain(f"{error}; SIFT_URL says where it is")
-        raise click.exceptions.Exit(ExitStatus.UNREACHABLE) from None
-    except ForeignResponseError as error:
-        complain(f"{error}; SIFT_URL must be the address of a Sift service")
-        raise click.exceptions.Exit(ExitStatus.FAILED) from None
+    return ask(lambda client: client.search(body), f"waiting for the slowest source ({queries}) ...")
 
 
 def _refused(response: Response, *, quiet: bool) -> ExitStatus:
     """Say in one line why the service refused, after its warnings unless quiet; return the exit code."""
     warnings = response.payload.get("warnings")
     if not quiet and isinstance(warnings, list):
-        _warn([warning for warning in warnings if isinstance(warning, str)])
+        warn([warning for warning in warnings if isinstance(warning, str)])
     complain(_reason(response))
     return _STATUSES.get(response.status, ExitStatus.FAILED)
 
@@ -131,29 +118,14 @@ def _reason(response: Response) -> str:
         return f"{FLAGS[hint]}: {takes(hint)}"
     if error == "invalid query":
         return f"QUERY or --queries-file: a query has 1 to {MAX_QUERY} characters"
-    if response.status == 401:
-        return "unauthorized: SIFT_TOKEN must hold a valid key"
-    if response.status == 403 and hint == "origin":
-        return "forbidden: without keys the service answers to localhost, addresses and names without a dot only"
-    if response.status == 404:
-        return "not found: SIFT_URL must be the service's address alone, without /v1"
-    wait = "" if response.retry_after is None else f"; try again in {_wait(response.retry_after)}"
-    return printable(f"the service answered {response.status}: {error} {hint}") + wait
-
-
-def _wait(seconds: int) -> str:
-    """Return a wait in the largest unit that keeps it precise enough, rounded up."""
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds > 2 * size:
-            return f"{-(-seconds // size)} {unit}"
-    return f"{seconds} s"
+    return refusal(response)
 
 
 def _print(payload: dict[str, Any], *, full: bool) -> None:
     hits, display = payload["results"], screen(os.environ)
     if display is None:
         # First, so that a reader of only the first lines of stdout still learns which filters did not apply.
-        _warn(payload["warnings"])
+        warn(payload["warnings"])
     below = len(payload["warnings"]) + 1  # and the next prompt
     lines = for_terminal(hits, display, full=full, below=below) if display else for_pipe(hits)
     for line in lines:
@@ -162,9 +134,4 @@ def _print(payload: dict[str, Any], *, full: bool) -> None:
         tell("no hits")
     if display:  # last, where a long list does not push them off the screen
         sys.stdout.flush()
-        _warn(payload["warnings"])
-
-
-def _warn(warnings: list[str]) -> None:
-    for warning in warnings:
-        tell(f"warning: {printable(warning)}")
+        warn(payload["warnings"])

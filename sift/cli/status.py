@@ -14,4 +14,7 @@ class ExitStatus(IntEnum):
     AUTH = 3  # no valid key, or one without permission
     UNREACHABLE = 4
     UNAVAILABLE = 5  # no source answered
+    NOT_ALLOWED = 6  # a page that Sift does not open
+    NO_PAGE = 7  # a page that could not be had, or is no text
+    BUSY = 8  # too many pages are being opened
     INTERRUPTED = 130  # Ctrl-C: 128 + SIGINT, as shells count

@@ -23,11 +23,17 @@ _SEQUENCE = re.compile(
 )
 # C0, DEL, C1, bidi marks, embeddings, overrides and isolates, line and paragraph separators, lone surrogates.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE_IN_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
     """Return text that is safe to print on one line: no control sequences, no bidi controls, white space folded."""
     return _UNSAFE.sub("", " ".join(_SEQUENCE.sub("", text).split()))
+
+
+def printable_lines(text: str) -> str:
+    """Return text that is safe to print as it is laid out: its line breaks, tabs and blanks stay."""
+    return _UNSAFE_IN_LINES.sub("", _SEQUENCE.sub("", text))
 
 
 def document(value: object, encoding: str) -> str:

@@ -42,7 +42,7 @@ class Index:
         )
 
     def close(self) -> None:
-        """Close the database; the index finds nothing more."""
+        """Close the database; the index cannot be searched any more."""
         self._database.close()
 
     def page(self, address: str) -> list[Passage]:

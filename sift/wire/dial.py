@@ -19,8 +19,11 @@ TLS = ssl.SSLContext
 Judge = Callable[[Sequence[Address]], Sequence[Address]]
 """Maps all addresses of a host to those that may be tried, in order. Raises an error to refuse the host."""
 Confirm = Callable[[str, str, Address], None]
-"""Is told a connected socket's own IP address, its peer's, and the address that was connected to. Raises an error to
-refuse the host; an OSError, to try its next address."""
+"""Is told a connected socket's own IP address, its peer's, and the address that was connected to. The first two are
+alike if the peer is this very host. Raises an error to refuse the host; an OSError, to try its next address."""
+
+_NOBODYS: dict[int, str] = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
+"""Addresses that are kept for documents, and no host's."""
 
 
 def any_address(addresses: Sequence[Address]) -> Sequence[Address]:
@@ -74,7 +77,8 @@ def _connect(addresses: Sequence[Address], call: Call, confirm: Confirm | None) 
             connected.settimeout(call.left() / (len(addresses) - tried))
             connected.connect(address.place)
             if confirm:
-                confirm(connected.getsockname()[0], connected.getpeername()[0], address)
+                peer = connected.getpeername()[0]
+                confirm(peer if is_own(connected.family, peer) else connected.getsockname()[0], peer, address)
             return connected
         except OSError as error:
             connected.close()
@@ -83,6 +87,24 @@ def _connect(addresses: Sequence[Address], call: Call, confirm: Confirm | None) 
             connected.close()
             raise
     raise failure
+
+
+def is_own(family: int, address: str) -> bool:
+    """Return whether this host has an IP address itself.
+
+    The own end of a connection does not always tell: Linux reaches a second address of a network from the first one.
+    But a socket can be bound to no other host's address, unless net.ipv4.ip_nonlocal_bind lets it have any.
+    """
+    return _can_bind(family, address) and not _can_bind(family, _NOBODYS[family])
+
+
+def _can_bind(family: int, address: str) -> bool:
+    try:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind((address, 0))
+    except OSError:
+        return False
+    return True
 
 
 def tls_context(*, environment: bool = True) -> TLS:

@@ -6,11 +6,12 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from typing import Any, NamedTuple
 
 from sift.errors import NoThreadError
+from sift.wire.threads import Daemons
 
 THREADS = 8
 """Threads per host name; they are not shared, so that a name server that hangs delays no other host."""
@@ -61,7 +62,7 @@ class Resolver:
         self._patience = patience
         self._shared = threads
         self._lock = threading.RLock()  # a query that is given up is forgotten by the thread that gives it up
-        self._threads: dict[str, ThreadPoolExecutor] = {}
+        self._threads: dict[str, Daemons] = {}
         self._pending: dict[_Key, _Query] = {}
 
     def addresses(self, host: str, port: int, seconds: float) -> list[Address]:
@@ -99,12 +100,10 @@ class Resolver:
     def _submit(self, host: str, port: int) -> Future[Sequence[Any]]:
         name = host if self._shared is None else ""
         if name not in self._threads:
-            self._threads[name] = ThreadPoolExecutor(self._shared or THREADS, "sift-resolver")
+            self._threads[name] = Daemons(self._shared or THREADS, "sift-resolver")
         try:
-            return self._threads[name].submit(self._getaddrinfo, host, port, type=socket.SOCK_STREAM)
+            return self._threads[name].submit(partial(self._getaddrinfo, host, port, type=socket.SOCK_STREAM))
         except RuntimeError:
-            # It kept the job, and later ones would wait for a thread that it counts on.
-            self._threads.pop(name).shutdown(wait=False)
             raise NoThreadError from None
 
     def _forget(self, key: _Key, ended: Future[Sequence[Any]]) -> None:

@@ -6,10 +6,9 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sift.fetch.extract.model import Extract
-
 from sift.app import create_app
 from sift.auth.caller import Caller
+from sift.fetch.extract.model import Extract
 from sift.fetch.model import Failed, Fetched, FetchRequest, Page, Sizes
 from tests.fakes import engine_of, services_of
 

@@ -45,11 +45,31 @@ ENVELOPE: dict[str, Any] = {
     "cached": False,
     "sizes": {"hits": 3, "unique": 2, "results": 2},
 }
+PAGE: dict[str, Any] = {
+    "url": "https://a.example/1",
+    "final_url": "https://a.example/one",
+    "status": 200,
+    "content_type": "text/html",
+    "title": "One",
+    "published_date": "2026-09-28",
+    "format": "markdown",
+    "content": "# One\n\nfirst\n\n```\n\tcode  stays\n```",
+    "chars": 34,
+    "start": 0,
+    "extractor": "trafilatura",
+    "cached": False,
+    "fetched_at": "2026-11-29T12:00:00Z",
+    "sizes": {"wire": 300, "body": 900, "content": 34},
+    "warnings": [],
+}
 
 
 @dataclass
 class Service:
-    """Answer every POST as the test says, and record the requests."""
+    """Answer every POST as the test says, and record the requests.
+
+    pages: what answers a fetch until the test says otherwise.
+    """
 
     status: int = 200
     content: bytes = b""
@@ -58,9 +78,10 @@ class Service:
     arrived: threading.Event = field(default_factory=threading.Event)
     may_answer: threading.Event = field(default_factory=threading.Event)
     url: str = ""
+    pages: bytes | None = None
 
     def answers(self, payload: object, status: int = 200) -> None:
-        self.status, self.content = status, json.dumps(payload).encode()
+        self.status, self.content, self.pages = status, json.dumps(payload).encode(), None
 
     @property
     def body(self) -> Any:
@@ -78,9 +99,12 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             self.send_response(service.status)
             for name, value in service.headers.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(service.content)))
+            content = service.content
+            if self.path == "/v1/fetch" and service.pages is not None:
+                content = service.pages
+            self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(service.content)
+            self.wfile.write(content)
 
         do_GET = do_POST  # noqa: N815 - the name http.server wants
 
@@ -99,6 +123,7 @@ class _Server(ThreadingHTTPServer):
 def service() -> Iterator[Service]:
     stub = Service()
     stub.answers(ENVELOPE)
+    stub.pages = json.dumps(PAGE).encode()
     stub.may_answer.set()
     with _Server(("127.0.0.1", 0), _handler(stub)) as server:
         stub.url = f"http://127.0.0.1:{server.server_port}"

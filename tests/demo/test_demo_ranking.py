@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import combinations
@@ -154,6 +155,14 @@ def test_depth_ranks_the_broad_page_first() -> None:
     with closing(Index(passages)) as index:
         assert index.search(query, title_weight=1.0)[0].best.page == "https://sharp.example/"
         assert index.search(query, title_weight=1.0, depth=3)[0].best.page == "https://broad.example/"
+
+
+def test_closed_index_leaves_no_database_to_the_collector() -> None:
+    """contract: Demo: newer Pythons warn of a database that was never closed."""
+    index = Index(PASSAGES)
+    index.close()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        index.search(parse_query("one"), title_weight=1.0)
 
 
 def test_pasted_page_is_cut_to_its_first_words() -> None:

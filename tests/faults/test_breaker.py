@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import cycle
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.faults.behaviours import CHUNKED, after, chunk, own_url, raw, silent
-from tests.faults.test_vendors import TIMEOUT, settings, urls
+from tests.faults.test_vendors import LONG_TIMEOUT, settings, timeout_of, urls
 from tests.service import Service
 from tests.vendors import NAMES, Behaviour, Seen, Vendors, reply, usual
 from tests.waiting import wait_for
@@ -30,12 +29,11 @@ def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
     behaviour, word = DEAD[vendor]
     vendors.behaviour[vendor] = behaviour
     healthy = {own_url(name) for name in NAMES if name != vendor}
-    with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="1")) as service:
+    environ = settings(vendors, LONG_TIMEOUT, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="1") | timeout_of(vendor)
+    with Service(tmp_path, environ) as service:
         answers = [service.search(f"failing {n}") for n in range(3)]
         assert [answer["warnings"] for answer in answers] == [[f"{vendor}: {word}"]] * 3
-        started = time.monotonic()
         answer = service.search("skipped")
-        assert time.monotonic() - started < TIMEOUT
         assert answer["warnings"] == [f"{vendor}: {SKIPPED}"]
         assert vendor not in answer["sources_ok"] + answer["sources_failed"]
         assert service.search("skipped")["cached"] is True  # such answers may be cached, under a key of their own
@@ -53,7 +51,9 @@ def test_dead_vendor_costs_a_few_times_and_comes_back_within_seconds(
 def test_refusals_and_bad_answers_do_not_open_it(vendors: Vendors, tmp_path: Path) -> None:
     """contract: Breaker: 4xx, redirects and bad bodies neither extend nor end a row."""
     odd = [reply(b"", 403), reply(b"", 302), reply(b"[]"), reply(b"", 404), reply(b"", 422), reply(b"<html>")]
-    with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")) as service:
+    with Service(
+        tmp_path, settings(vendors, LONG_TIMEOUT, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")
+    ) as service:
 
         def ask(number: int, behaviour: Behaviour) -> Any:
             vendors.behaviour["searxng"] = behaviour
@@ -72,7 +72,9 @@ def test_retry_after_opens_it_at_once(vendors: Vendors, tmp_path: Path) -> None:
     """contract: Breaker: one 429 or 503 with `Retry-After` is enough, and its time is respected."""
     vendors.behaviour["searxng"] = reply(b"", 503, [("Retry-After", "1")])
     vendors.behaviour["brave_llm"] = reply(b"", 429, [("Retry-After", "2")])
-    with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="5", SIFT_BREAKER_SECONDS="60")) as service:
+    with Service(
+        tmp_path, settings(vendors, LONG_TIMEOUT, SIFT_BREAKER_FAILURES="5", SIFT_BREAKER_SECONDS="60")
+    ) as service:
         assert service.search("first")["warnings"] == ["searxng: http 503", "brave_llm: http 429"]
         assert service.search("second")["warnings"] == [f"searxng: {SKIPPED}", f"brave_llm: {SKIPPED}"]
         vendors.restore()
@@ -88,7 +90,9 @@ def test_front_that_drops_long_queries_costs_the_others_nothing(vendors: Vendors
         return usual("searxng")(connection, seen) if len(seen.target) < 1000 else None
 
     vendors.behaviour["searxng"] = front
-    with Service(tmp_path, settings(vendors, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")) as service:
+    with Service(
+        tmp_path, settings(vendors, LONG_TIMEOUT, SIFT_BREAKER_FAILURES="3", SIFT_BREAKER_SECONDS="60")
+    ) as service:
         for number in range(5):
             assert service.search(f"{number} " + "long " * 250)["warnings"][0] == "searxng: unreachable"
         assert service.search("short")["warnings"] == []
@@ -110,7 +114,8 @@ def test_kept_connections_are_all_dead_the_first_trial_is_answered(vendors: Vend
         return usual("searxng")(connection, seen)
 
     vendors.behaviour["searxng"] = behave
-    environ = settings(vendors, SIFT_BREAKER_FAILURES="2", SIFT_BREAKER_SECONDS="1", SIFT_THREADS="16")
+    environ = settings(vendors, LONG_TIMEOUT, SIFT_BREAKER_FAILURES="2", SIFT_BREAKER_SECONDS="1", SIFT_THREADS="16")
+    environ |= timeout_of("searxng")
     with Service(tmp_path, environ) as service:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda n: service.search(f"before {n}"), range(8)))

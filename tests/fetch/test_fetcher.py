@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sift.fetch.extract.model import Document, Extract, RobotsRules
 
 from sift.errors import ExtractError, FetchError
+from sift.fetch.extract.model import Document, Extract, RobotsRules
 from sift.fetch.fetcher import DEMO_WARNING, Fetcher
 from sift.fetch.model import Failed, Fetched, FetchRequest, Page
 from sift.fetch.places import Places

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sift.fetch.extract.model import RobotsRules
 
 from sift.errors import ExtractError, FetchError
+from sift.fetch.extract.model import RobotsRules
 from sift.fetch.robots import KEPT, KEPT_AFTER_FAILURE, MAX_BODY, SECONDS, Robots
 from tests.fetch.web import FakeReply, FakeWeb, Step, moved
 

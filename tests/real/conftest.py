@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import NamedTuple
 
 import pytest
@@ -11,6 +12,9 @@ import pytest
 from tests.real.programs import bearer, new_key
 from tests.service import Service
 from tests.vendors import Vendors, for_all
+from tests.world.namespace import UnavailableError
+from tests.world.service import Inside
+from tests.world.world import World
 
 
 class Tokens(NamedTuple):
@@ -60,3 +64,32 @@ _number = itertools.count(1)
 def fresh() -> Callable[[], str]:
     """Return a function that makes queries no cache can hold."""
     return lambda: f"words number {next(_number)}"
+
+
+@pytest.fixture(scope="session")
+def _world() -> Iterator[World]:
+    with ExitStack() as stack:
+        try:
+            made = stack.enter_context(World())
+        except UnavailableError as error:
+            pytest.skip(str(error))
+        yield made
+
+
+@pytest.fixture
+def world(_world: World) -> World:
+    """Return the internet of the tests, where nothing has been seen yet. Skip where it cannot be made."""
+    _world.begin()
+    return _world
+
+
+@pytest.fixture(scope="session")
+def _inside(_world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Inside]:
+    with Inside(_world, tmp_path_factory.mktemp("inside")) as service:
+        yield service
+
+
+@pytest.fixture
+def sift(world: World, _inside: Inside) -> Inside:
+    """Return the service in that internet which the tests share; hosts are new in each test."""
+    return _inside

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.watch import workers
+from tests.faults.watch import worker, workers
 from tests.real.held import Hold
-from tests.real.programs import bearer, listens, new_key
+from tests.real.programs import bearer, listens, new_key, run_sift
 from tests.service import ROOT, Service
 from tests.vendors import NAMES, Vendors
 from tests.waiting import wait_for
@@ -163,3 +163,26 @@ def test_key_file_is_spoilt_new_workers_start_all_the_same(
         assert service.stop() == 0
     assert b"start_refused" not in service.log()
     assert b"failed to boot" not in service.log()
+
+
+def reload(service: Service) -> None:
+    """Let another worker take the place of the only one."""
+    before = worker(service)
+    assert service.process is not None
+    service.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: len(workers(service)) == 1 and worker(service) != before)
+
+
+def test_key_file_is_spoilt_after_a_revocation_new_workers_know_of_it(vendors: Vendors, tmp_path: Path) -> None:
+    """contract: Callers: the master reads the keys before each start of a worker, so a revoked one does not return."""
+    state = tmp_path / "state"
+    revoked, valid = (bearer(new_key(state, name, "fleet")) for name in ("revoked", "valid"))
+    with Service(tmp_path, vendors.environ | {"SIFT_AUTH": "keys", "WEB_CONCURRENCY": "1"}) as service:
+        assert service.post("/v1/search", {"query": "anything"}, revoked).status == 200
+        done = run_sift("key", "revoke", "revoked", environ={"SIFT_STATE_DIR": str(state)}, home=tmp_path)
+        assert done.returncode == 0, done.stderr
+        reload(service)
+        widen(state / "keys.json")
+        reload(service)
+        statuses = [service.post("/v1/search", {"query": "anything"}, caller).status for caller in (revoked, valid)]
+    assert statuses == [401, 200]

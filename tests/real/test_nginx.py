@@ -8,14 +8,17 @@ import re
 import shutil
 import socket
 import ssl
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from sift.api.body import MAX_BODY
+from sift.client import FETCH_ERRORS
 from sift.search.calls import GRACE
 from sift.search.fields import MAX_QUERIES
 from tests.real.programs import Nginx, free_port, readme_block, run_sift
@@ -194,6 +197,36 @@ def test_command_tells_an_absent_service_from_one_without_sources(front: Front, 
         code, message = search(alone)
     assert code == 4
     assert message.startswith("sift: a proxy answered for it, with status 503;")
+
+
+class _Answers(BaseHTTPRequestHandler):
+    """Answers each request with the status in its body and that status' error."""
+
+    def do_POST(self) -> None:
+        wanted = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["start"]
+        content = json.dumps({"error": FETCH_ERRORS[wanted], "hint": ""}).encode()
+        self.send_response(wanted)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_failures_of_pages_pass_through_nginx(tmp_path: Path) -> None:
+    """contract: Fetch command: nginx leaves the 502, 503 and 504 of Sift's own alone, and the command knows them."""
+    with HTTPServer(("127.0.0.1", 0), _Answers) as server, Nginx(tmp_path / "prefix", server.server_port) as nginx:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        environ = {"SIFT_URL": f"https://localhost:{nginx.port}", "SSL_CERT_FILE": str(nginx.certificate)}
+        codes = {
+            status: run_sift("fetch", "x", "--start", str(status), environ=environ, home=tmp_path).returncode
+            for status in FETCH_ERRORS
+        }
+        server.shutdown()
+        thread.join()
+    assert codes == {502: 7, 503: 8, 504: 7}
 
 
 def test_timeouts_above_the_worst_case() -> None:

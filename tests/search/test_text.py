@@ -50,6 +50,7 @@ TEXT = [
     "a < b and c > d",
     "1<2>3",
     "x <bold> y",
+    "assert a <b and c> d",
     "<b",
     "<>",
     "</b>",

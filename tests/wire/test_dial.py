@@ -15,7 +15,7 @@ import pytest
 from sift.errors import RefusedAddressError
 from sift.guard.guard import Guard
 from sift.wire.call import Call
-from sift.wire.dial import dial, tls_context
+from sift.wire.dial import dial, is_own, tls_context
 from sift.wire.endpoint import Endpoint
 from sift.wire.resolver import Address, Resolver
 from tests.calls import SECRET, failure_of, later, outcome_of, recorded
@@ -208,7 +208,24 @@ def test_connection_is_made_it_is_confirmed_before_anything_is_sent() -> None:
         dial(
             "vendor.example", 80, Call(later()), resolver=resolver, confirm=lambda *seen: confirmed.append(seen)
         ).close()
-    assert confirmed == [("127.0.0.1", "127.0.0.2", Address(socket.AF_INET, place))]
+    # The kernel connects from 127.0.0.1, but both addresses are this host's.
+    assert confirmed == [("127.0.0.2", "127.0.0.2", Address(socket.AF_INET, place))]
+
+
+@pytest.mark.parametrize(
+    ("family", "address", "expected"),
+    [
+        (socket.AF_INET, "127.0.0.9", True),
+        (socket.AF_INET, "8.8.8.8", False),
+        (socket.AF_INET6, "::1", True),
+        (socket.AF_INET6, "::ffff:127.0.0.9", True),
+        (socket.AF_INET6, "::ffff:8.8.8.8", False),
+        (socket.AF_INET6, "2606:4700:4700::1111", False),
+    ],
+)
+def test_address_of_this_host_is_told_from_others(family: int, address: str, expected: bool) -> None:
+    """contract: Guard: by what a socket can be bound to; nothing is sent to find out."""
+    assert is_own(family, address) is expected
 
 
 @pytest.mark.parametrize("tls", [False, True])

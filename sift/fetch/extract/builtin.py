@@ -17,13 +17,13 @@ from sift.fetch.extract.links import Links
 from sift.fetch.extract.model import MOST_CONTENT, TIMEOUT, Extract, Format
 from sift.fetch.extract.writer import Writer
 
-MOST_SECONDS = 3.5
-"""Processor time after which the text so far has to do."""
-_PIECE = 256 << 10
+MOST_SECONDS = 2.5
+"""Time after which the text so far has to do."""
+_PIECE = 64 << 10
 
 _HIDDEN = ("script", "style", "xmp", "iframe", "noembed", "noframes", "svg", "math", "template")
 _OPENING = re.compile(rf"<(?:!--|[!?]|({'|'.join(_HIDDEN)})(?=[\s/>]))", re.IGNORECASE)
-_END_OF = {name: re.compile(rf"</{name}(?=[\s/>])[^>]*+>", re.IGNORECASE) for name in _HIDDEN}
+_END_OF = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _HIDDEN}
 _JSON_LD = re.compile(r"""[^>]*?\btype\s*=\s*["']?application/ld\+json[^>]*>""", re.IGNORECASE)
 _UNFINISHED = re.compile(r"<[/a-zA-Z!?][^<]*")
 _LONG_REFERENCE = re.compile("&#[0-9]{8,}")  # no character, and too many digits for `int`
@@ -32,6 +32,10 @@ _SKIPPED = frozenset(
     "head nav footer aside noscript button select textarea dialog menu object audio video canvas".split()
 )
 _SKIPPED_ROLES = frozenset("navigation search banner contentinfo complementary menu menubar dialog".split())
+# Whole names of classes and ids that leave no doubt; parts of names would hit content as well.
+_SKIPPED_NAMES = frozenset(
+    "breadcrumb breadcrumbs docnav footer mainmenu menu nav navbar navfooter navheader navigation sidebar".split()
+)
 _MAIN = frozenset(("main", "article"))
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -40,6 +44,8 @@ _BLOCKS = frozenset(
     " legend main p section summary".split()
 )
 _IN_HEAD = frozenset(("title", "meta", "link", "base", "noscript"))
+_MEANT = _SKIPPED | _MAIN | _CODE | _HEADINGS.keys() | _BLOCKS
+_MEANT |= frozenset("a br pre ul ol li blockquote table tr td th title time".split())
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 
 
@@ -48,14 +54,14 @@ def extract(
     url: str,
     format: Format,
     *,
-    clock: Callable[[], float] = time.process_time,
+    clock: Callable[[], float] = time.monotonic,
     seconds: float = MOST_SECONDS,
 ) -> Extract:
-    """Return the readable text of HTML. url: the page's. clock: what `seconds` are measured by."""
+    """Return the readable text of HTML. url: the page's. seconds: after which the text so far has to do."""
+    ends = clock() + seconds
     declarations = Declarations()
     parser = _Parser(Writer(format), Links(url), declarations)
     markup = without_hidden(text, declarations)
-    ends = clock() + seconds
     warnings: list[str] = []
     for at in range(0, len(markup), _PIECE):
         if clock() > ends:
@@ -102,7 +108,7 @@ def _end_of(text: str, opening: re.Match[str], declarations: Declarations | None
         start = _JSON_LD.match(text, opening.end(), end.start())
         if start:
             declarations.json_ld(text[start.end() : end.start()])
-    return end.end() if end else -1
+    return text.find(">", end.end()) + 1 or -1 if end else -1
 
 
 class _Parser(HTMLParser):
@@ -119,11 +125,16 @@ class _Parser(HTMLParser):
         self._pre: list[str] | None = None
         self._title: list[str] | None = None
         self._heading = ""
-        self.steps = 0
+
+    def updatepos(self, i: int, j: int) -> int:
+        """Do not count lines: nobody asks where something was."""
+        return j
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Take a tag that opens an element."""
-        self.steps += 1
+        if not attrs and tag not in _MEANT:
+            self._skipped.opened(tag)
+            return
         attributes = dict(attrs)
         self._declared(tag, attributes)
         if tag in _MAIN or tag == "body" or (self._skipped.tag == "head" and tag not in _IN_HEAD):
@@ -131,7 +142,7 @@ class _Parser(HTMLParser):
         if self._skipped.opened(tag):
             return
         role = (attributes.get("role") or "").lower()
-        if tag in _SKIPPED or role in _SKIPPED_ROLES or "hidden" in attributes:
+        if tag in _SKIPPED or role in _SKIPPED_ROLES or "hidden" in attributes or _is_boilerplate(attributes):
             if tag not in _VOID and tag not in ("body", "html"):
                 self.writer.end()
                 self._skipped.enter(tag)
@@ -147,7 +158,6 @@ class _Parser(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         """Take a tag that closes an element."""
-        self.steps += 1
         if tag == "title" and self._title is not None:
             self._declarations.title("".join(self._title))
             self._title = None
@@ -165,7 +175,6 @@ class _Parser(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Take text."""
-        self.steps += 1
         if self._title is not None:
             self._title.append(data)
         elif self._skipped.tag:
@@ -248,6 +257,12 @@ class _Parser(HTMLParser):
     def _end_pre(self) -> None:
         self.writer.verbatim("".join(self._pre or ()))
         self._pre = None
+
+
+def _is_boilerplate(attributes: dict[str, str | None]) -> bool:
+    """Return whether an element is named as a part that surrounds the page's text."""
+    names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"[:200].lower()
+    return not names.isspace() and not _SKIPPED_NAMES.isdisjoint(names.split())
 
 
 class _Region:

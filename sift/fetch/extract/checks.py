@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import date
 from typing import Any, get_args
 
+from sift.errors import ExtractError
 from sift.fetch.extract.frames import BadFrameError, Frame
 from sift.fetch.extract.model import MOST_CONTENT, MOST_PDF_PAGES, WARNINGS, Extract, Kind, RobotsRules
 
 _LONGEST = {"title": 1000, "author": 1000, "published_date": 10, "lang": 35, "description": 5000}
+_LONGEST_DELAY = 1e9  # seconds; a number that is none, or too long for `float`, is not below it
 _KINDS = frozenset(get_args(Kind))
 _PDF_CUT = re.compile(r"pdf: first ([0-9]{1,3}) pages", re.ASCII)
 _LANG = re.compile(r"(?:[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*)?", re.ASCII)
 
 
 def to_extract(answer: Frame) -> Extract:
-    """Return the extract that a child's answer holds. Raises BadFrameError when it is none."""
+    """Return the extract that a child's answer holds.
+
+    Raises ExtractError when it says that there is none, and BadFrameError when it says something else.
+    """
+    _has_not_failed(answer)
     header = answer.header
     kind = header.get("extractor")
     texts = {name: _text(header.get(name, ""), longest) for name, longest in _LONGEST.items()}
@@ -35,15 +40,21 @@ def to_extract(answer: Frame) -> Extract:
 
 
 def to_rules(answer: Frame) -> RobotsRules:
-    """Return the rules that a child's answer holds. Raises BadFrameError when it holds none."""
+    """Return the rules that a child's answer holds. Raises ExtractError and BadFrameError as `to_extract` does."""
+    _has_not_failed(answer)
     allowed, delay = answer.header.get("allowed"), answer.header.get("delay")
     if not isinstance(allowed, bool):
         raise BadFrameError
-    if delay is not None and (isinstance(delay, bool) or not isinstance(delay, int | float)):
+    if delay is None:
+        return RobotsRules(allowed, None)
+    if isinstance(delay, bool) or not isinstance(delay, int | float) or not 0 <= delay <= _LONGEST_DELAY:
         raise BadFrameError
-    if delay is not None and not (math.isfinite(delay) and delay >= 0):
-        raise BadFrameError
-    return RobotsRules(allowed, None if delay is None else float(delay))
+    return RobotsRules(allowed, float(delay))
+
+
+def _has_not_failed(answer: Frame) -> None:
+    if answer.header.get("failed") is True:
+        raise ExtractError
 
 
 def _text(value: Any, longest: int) -> str:

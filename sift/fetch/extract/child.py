@@ -23,6 +23,8 @@ from sift.fetch.extract.process import Limits
 _NICE = 10  # searches go first
 _GRACE = 0.25
 """Seconds that the parent has for ending an overrun itself, before the alarm does."""
+_SHARE = 0.5
+"""Of the wall time: after it, an extractor that can stop and tell what it has does so."""
 
 
 def main(limits: str) -> None:
@@ -56,7 +58,7 @@ def serve(jobs: BinaryIO, answers: BinaryIO, limits: Limits) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0)
     while (frame := _read(jobs)) is not None:
         signal.setitimer(signal.ITIMER_REAL, limits.load)
-        job = prepare(frame)
+        job = prepare(frame, limits.wall * _SHARE)
         _begin(limits)
         answers.write(BEGUN)
         answers.flush()

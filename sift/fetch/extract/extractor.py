@@ -47,6 +47,7 @@ class Extractor:
         command: Sequence[str] = (),
         environ: Mapping[str, str] = os.environ,
         idle: float = IDLE,
+        fat: int = FAT,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._children = max(1, children)
@@ -54,6 +55,7 @@ class Extractor:
         self._command = tuple(command)
         self._environ = environment(environ)
         self._idle_seconds = idle
+        self._fat = fat
         self._clock = clock
         self.takes_pdf = installed.has_pypdf()
         self._reset()
@@ -135,12 +137,11 @@ class Extractor:
     def _ask(self, child: Child, job: Frame, check: Callable[[Frame], Result], deadline: float) -> Result:
         is_sound = False
         try:
-            answer = child.run(job, deadline)
-            is_sound = answer.header.get("failed") is True
-            if is_sound:
-                raise ExtractError
-            result = check(answer)
+            result = check(child.run(job, deadline))
             is_sound = True
+        except ExtractError:  # the child says itself that there is no text to be had
+            is_sound = True
+            raise
         except BadFrameError:
             raise JobLostError("memory", begun=True) from None
         finally:
@@ -177,7 +178,7 @@ class Extractor:
         raise ExtractError
 
     def _give(self, child: Child, *, keep: bool) -> None:
-        keep = keep and child.memory() <= FAT
+        keep = keep and child.memory() <= self._fat
         with self._lock:
             self._busy.discard(child)
             keep = keep and not self._closed

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from xml.parsers import expat
 
 from sift.fetch.extract import builtin, hygiene, plain
 from sift.fetch.extract.links import Links
-from sift.fetch.extract.model import Extract, Format
+from sift.fetch.extract.model import TIMEOUT, Extract, Format
 
 _FEED = re.compile(r"<(?:[A-Za-z0-9]{1,20}:)?(rss|feed|RDF)[\s>]")
 _XHTML = re.compile(r"<html[\s>]", re.IGNORECASE)
@@ -35,8 +37,19 @@ def is_html(text: str) -> bool:
     return _XHTML.search(text[:_HEAD]) is not None
 
 
-def extract(text: str, url: str, format: Format) -> Extract:
-    """Return the entries of a feed, or the text as it is when it is none. url: the feed's own."""
+def extract(
+    text: str,
+    url: str,
+    format: Format,
+    *,
+    clock: Callable[[], float] = time.monotonic,
+    seconds: float = builtin.MOST_SECONDS,
+) -> Extract:
+    """Return the entries of a feed, or the text as it is when it is none.
+
+    url: the feed's own. seconds: after which the entries so far have to do.
+    """
+    ends = clock() + seconds
     if not _FEED.search(text[:_HEAD]):
         return plain.extract(text)
     try:
@@ -45,10 +58,16 @@ def extract(text: str, url: str, format: Format) -> Extract:
     except NoFeedError:
         return plain.extract(text)
     links = Links(url)
-    parts = [_written(entry, links, format) for entry in reader.entries]
-    content = hygiene.markdown("\n\n".join(part for part in parts if part))
+    parts: list[str] = []
+    for entry in reader.entries:
+        if clock() > ends:
+            break
+        parts.append(_written(entry, links, format))
+    warnings = (TIMEOUT,) if len(parts) < len(reader.entries) else ()
+    content = "\n\n".join(filter(None, parts))
+    content = hygiene.markdown(content) if format == "markdown" else hygiene.verbatim(content)
     title = hygiene.line(_as_line(reader.feed.texts.get("title", "")), 1000)
-    return Extract(content, "plain", title=title, description=_description(reader.feed))
+    return Extract(content, "plain", title=title, description=_description(reader.feed), warnings=warnings)
 
 
 def _description(feed: _Entry) -> str:
@@ -85,6 +104,7 @@ class _Reader:
         self.feed = _Entry()
         self.entries: list[_Entry] = []
         self._open: list[str] = []
+        self._in_entry = 0
         self._text: list[str] = []
         self._parser = expat.ParserCreate()
         self._parser.buffer_text = True
@@ -108,6 +128,7 @@ class _Reader:
         name = name.rpartition(":")[2]
         if name in _ENTRIES:
             self.entries.append(_Entry())
+            self._in_entry += 1
         elif name == "link" and attributes.get("href") and attributes.get("rel", "alternate") == "alternate":
             entry = self._entry()
             entry.link = entry.link or attributes["href"]
@@ -120,7 +141,8 @@ class _Reader:
         parent = self._open[-1] if self._open else ""
         if parent in _ENTRIES or parent in ("channel", "feed"):
             self._entry().texts.setdefault(name, "".join(self._text))
+        self._in_entry -= name in _ENTRIES
         self._text.clear()
 
     def _entry(self) -> _Entry:
-        return self.entries[-1] if not _ENTRIES.isdisjoint(self._open) else self.feed
+        return self.entries[-1] if self._in_entry else self.feed

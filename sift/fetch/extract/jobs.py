@@ -14,8 +14,8 @@ from sift.fetch.extract.model import HTML, MOST_CONTENT, PAGE_CUT, PDF, XML, Doc
 Job = Callable[[], Frame]
 
 
-def prepare(frame: Frame) -> Job:
-    """Load what a job needs, which is no part of its time, and return it."""
+def prepare(frame: Frame, seconds: float) -> Job:
+    """Load what a job needs, which is no part of its time, and return it. seconds: after which it is to be over."""
     header, body = frame.header, frame.first
     if header["job"] == "robots":
         judge = robots.parser()
@@ -24,24 +24,23 @@ def prepare(frame: Frame) -> Job:
     readable = None
     if document.content_type in HTML | XML and not header["builtin"]:
         readable = page.load_readable()
-    return lambda: to_frame(
-        find(document, header["format"], html=header["html"], readable=readable, is_builtin=header["builtin"])
-    )
+    options = {"html": header["html"], "readable": readable, "is_builtin": header["builtin"], "seconds": seconds}
+    return lambda: to_frame(find(document, header["format"], **options))
 
 
-def find(document: Document, format: Format, *, html: bool, readable: Any, is_builtin: bool) -> Extract:
-    """Return the text of a document by what its type calls for."""
+def find(document: Document, format: Format, *, seconds: float, **options: Any) -> Extract:
+    """Return the text of a document by what its type calls for. options: those of `page.extract`."""
     kind = document.content_type
     if kind == PDF:
-        return pdf.extract(document.body)
+        return pdf.extract(document.body, seconds=seconds)
     if kind in HTML:
-        return page.extract(document, format, html=html, readable=readable, is_builtin=is_builtin)
+        return page.extract(document, format, seconds=seconds, **options)
     text = decode(document.body, document.charset)
     if kind not in XML:
         return plain.extract(text)
     if feed.is_html(text):
-        return page.extract(document, format, html=html, readable=readable, is_builtin=is_builtin)
-    return feed.extract(text, document.url, format)
+        return page.extract(document, format, seconds=seconds, **options)
+    return feed.extract(text, document.url, format, seconds=seconds)
 
 
 def to_frame(extract: Extract) -> Frame:

@@ -11,8 +11,8 @@ from typing import Any
 from sift.fetch.extract import hygiene
 from sift.fetch.extract.model import MOST_CONTENT, MOST_PDF_PAGES, Extract, pdf_cut
 
-MOST_SECONDS = 3.5
-"""Processor time after which the pages so far have to do."""
+MOST_SECONDS = 2.5
+"""Time after which the pages so far have to do."""
 
 
 class UnreadablePDFError(Exception):
@@ -22,7 +22,7 @@ class UnreadablePDFError(Exception):
 def extract(
     body: bytes,
     *,
-    clock: Callable[[], float] = time.process_time,
+    clock: Callable[[], float] = time.monotonic,
     seconds: float = MOST_SECONDS,
     most: int = MOST_PDF_PAGES,
 ) -> Extract:

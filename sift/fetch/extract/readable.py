@@ -6,6 +6,7 @@ Only its extraction is used: it never downloads, it never sees the page's URL, a
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,8 +22,13 @@ from sift.fetch.extract.model import Extract, Format
 
 logging.disable(logging.CRITICAL)  # it logs what it finds in pages
 
+# A reader can skip what is too much but does not miss what is left out. `fast` spares the word lists of jusText, which
+# take 34 MiB and find no more once recall is favoured.
+_OPTIONS: dict[str, Any] = {"favor_recall": True, "fast": True, "include_tables": True, "include_comments": False}
 _DECLARING = ("html", "meta", "title", "h1", "time", "script", "base")
-_PERMALINKS = frozenset(("¶", "#", "§", "🔗", "\uf0c1", "Permalink", "[link]"))
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_WORD = re.compile(r"[^\W_]+")
+_PERMALINKS = frozenset(("¶", "#", "\N{SECTION SIGN}", "🔗", "\uf0c1", "Permalink", "[link]"))
 
 
 def detect(body: bytes) -> Sequence[str]:
@@ -37,12 +43,13 @@ def extract(text: str, url: str, format: Format, *, html: bool = False) -> Extra
         return None
     metadata = _declarations(tree).metadata()
     _prepare(tree, Links(url))
-    options: dict[str, Any] = {"include_links": format == "markdown", "include_tables": True, "include_comments": False}
-    found = bare_extraction(tree, include_formatting=format == "markdown", **options)
+    found = bare_extraction(
+        tree, include_formatting=format == "markdown", include_links=format == "markdown", **_OPTIONS
+    )
     if found is None or not found.text:
         return None
     content = hygiene.markdown(found.text) if format == "markdown" else hygiene.verbatim(found.text)
-    cleaned = extract_html(tree, output_format="html", **{**options, "include_links": True}) if html else None
+    cleaned = extract_html(tree, output_format="html", include_links=True, **_OPTIONS) if html else None
     return Extract(content, "trafilatura", html=hygiene.verbatim(cleaned or ""), **metadata)
 
 
@@ -80,6 +87,17 @@ def _prepare(tree: HtmlElement, links: Links) -> None:
             anchor.drop_tag()
     for block in tree.iter("pre"):
         _flatten(block)
+    for heading in tree.iter(*_HEADINGS):
+        _forget_anchors(heading)
+
+
+def _forget_anchors(heading: HtmlElement) -> None:
+    """Take off ids that only repeat a heading: trafilatura takes `multiple-unrelated-errors` for related links."""
+    words = set(_WORD.findall(heading.text_content().lower()))
+    for element in (heading, heading.getparent()):
+        name = element.get("id") if element is not None else None
+        if name and words.issuperset(_WORD.findall(name.lower())):
+            del element.attrib["id"]
 
 
 def _flatten(block: HtmlElement) -> None:

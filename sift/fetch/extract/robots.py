@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from sift.fetch.extract.model import RobotsRules
@@ -44,4 +43,4 @@ def _text(body: bytes) -> str:
 
 
 def _seconds(delay: float | None) -> float | None:
-    return delay if delay is not None and math.isfinite(delay) and delay >= 0 else None
+    return delay if delay is not None and 0 <= delay <= 1e9 else None

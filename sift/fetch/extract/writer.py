@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sift.fetch.extract.model import Format
 
@@ -17,8 +18,7 @@ _LINE_ENDS = re.compile(r" ?\n[ \n]*")
 _TICKS = re.compile("`+")
 
 
-@dataclass(frozen=True, slots=True)
-class _Block:
+class _Block(NamedTuple):
     text: str
     is_main: bool
     is_item: bool
@@ -189,11 +189,15 @@ class Writer:
 
     def _taken(self) -> str:
         """Return the open line's text and begin a new one."""
+        if not self._line:
+            return ""
         self.code(opens=False)
-        text = _LINE_ENDS.sub("\n", _BLANKS.sub(" ", "".join(self._line))).strip()
+        text = "".join(self._line)
         self._line.clear()
         self._link = None
-        return text
+        if "\n" not in text:
+            return " ".join(text.split())
+        return _LINE_ENDS.sub("\n", _BLANKS.sub(" ", text)).strip()
 
     def _end(self) -> str:
         text = self._taken()
@@ -205,15 +209,20 @@ class Writer:
     def _add(self, text: str) -> None:
         if not text:
             return
+        if self._lists or self._quotes or self._marker:
+            text = self._nested(text)
+        self.size += len(text)
+        self._blocks.append(_Block(text, self.is_main, bool(self._lists)))
+
+    def _nested(self, text: str) -> str:
+        """Return a block as it looks in the lists and quotes that are open."""
         marker, self._marker = self._marker, ""
         depth = min(len(self._lists), _DEEPEST) - 1
         indent = "  " * max(0, depth)
         quote = "> " * min(self._quotes, _DEEPEST) if self._markdown else ""
-        first = quote + indent + marker
         rest = quote + indent + ("  " if self._lists else "")
-        text = first + text.replace("\n", "\n" + rest)
-        self.size += len(text)
-        self._blocks.append(_Block(text, self.is_main, bool(self._lists)))
+        first = quote + indent + marker if marker else rest
+        return first + text.replace("\n", "\n" + rest)
 
     def _add_table(self, rows: list[list[str]]) -> None:
         if not rows:

@@ -1,0 +1,1 @@
+"""How good the extraction of text is, measured on pages that are on this machine."""
