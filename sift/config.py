@@ -14,13 +14,11 @@ SETTINGS = (
     Setting("SIFT_CACHE_TTL", "3600", "seconds an answer is kept; 0 = no cache"),
     Setting("SIFT_CACHE_ENTRIES", "2048", "answers kept at most, per worker"),
     Setting(
-        "SIFT_STATE_DIR", "", "the cap ledger, batches and the key file; unset = $XDG_STATE_HOME/sift or ~/.local/state/sift"
-    ),
-    Setting(
-        "SIFT_STORE_URL",
+        "SIFT_STATE_DIR",
         "",
-        "where credits and batches are kept: postgresql://...; unset = files in the state directory",
+        "the cap ledger, batches and the key file; unset = $XDG_STATE_HOME/sift or ~/.local/state/sift",
     ),
+    Setting("SIFT_STORE_URL", "", "postgresql://..., for several hosts; unset = files in the state directory"),
     Setting("SIFT_STORE_TIMEOUT", "1", "seconds to wait for the store, 0.1-10"),
     Setting("SIFT_KEYS_FILE", "", "the callers' keys; unset = keys.json in the state directory"),
     Setting("SIFT_AUTH", "keys", "keys or off; off = every caller is local, class fleet"),

@@ -18,7 +18,7 @@ from sift.store.postgres.database import Database
 
 _FRESH = "INSERT INTO sift_imports (what) VALUES (:what) ON CONFLICT (what) DO NOTHING"
 _SPENT = "SELECT source, day, credits FROM spent WHERE day IN (?, ?) AND credits > 0"
-_ADD = """
+_SPEND = """
 INSERT INTO sift_spent AS s (source, day, credits) VALUES (:source, CAST(:day AS date), :credits)
 ON CONFLICT (source, day) DO UPDATE SET credits = s.credits + excluded.credits
 """
@@ -62,7 +62,7 @@ def import_files(directory: Path, database: Database, now: Callable[[], float] =
     The files stay as they are; no service may use them any more. Raises StoreError.
     """
     files = _read(directory, now())
-    return database.run(lambda session: _write(session, files))
+    return database.run(lambda session: _add(session, files))
 
 
 def is_left_behind(directory: Path, database: Database, now: Callable[[], float] = time.time) -> bool:
@@ -75,12 +75,12 @@ def is_left_behind(directory: Path, database: Database, now: Callable[[], float]
     return not {*map(_name_batch, files.batches), *(_name_credits(files.ledger, each) for each in files.spent)} <= known
 
 
-def _write(session: Session, files: _Files) -> Imported:
+def _add(session: Session, files: _Files) -> Imported:
     taken, batches = 0, 0
     for each in files.spent:
         if session.change(_FRESH, what=_name_credits(files.ledger, each)):
             source, day, count = each
-            session.change(_ADD, source=source, day=day, credits=count)
+            session.change(_SPEND, source=source, day=day, credits=count)
             taken += count
     for batch in files.batches:
         if session.change(_FRESH, what=_name_batch(batch)):
