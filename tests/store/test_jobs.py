@@ -497,6 +497,19 @@ def test_batch_takes_too_long_it_ends_and_the_rest_failed(jobs: Jobs, clock: Clo
     assert not jobs.finish(running, OK)
 
 
+def test_batch_takes_too_long_and_nobody_looked_its_last_result_is_refused(jobs: Jobs, clock: Clock) -> None:
+    """contract: Store: the end does not depend on who looks first; the host is free after its gap all the same."""
+    receipt = jobs.submit(submission("a.example/1"))
+    claim = claimed(jobs, "v")
+    clock.advance(BATCH_SECONDS)
+    assert not jobs.renew("v", claim.host)
+    assert not jobs.finish(claim, OK)
+    assert states(jobs, receipt.id) == ["failed"]
+    jobs.submit(submission("a.example/2"))
+    clock.advance(1.01)
+    assert jobs.claim("w") is not None
+
+
 def test_batch_has_ended_it_is_told_once(engine: Engine, clock: Clock) -> None:
     """contract: Store: one record a batch, whichever process asks; numbers and no URL."""
     mine, other = engine.jobs(clock), engine.jobs(clock)

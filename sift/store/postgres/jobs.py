@@ -40,7 +40,8 @@ _RENEW = """
 UPDATE sift_hosts h SET lease_until = :tick + :seconds, next_at = :tick + :seconds + greatest(:gap, h.delay),
     used_at = :tick
 WHERE h.host = :host AND h.owner = :owner
-AND EXISTS (SELECT 1 FROM sift_items i WHERE i.host = h.host AND i.lease = h.lease AND i.state = 'running')
+AND EXISTS (SELECT 1 FROM sift_items i WHERE i.host = h.host AND i.lease = h.lease AND i.state = 'running'
+            AND i.ends_at > :tick)
 """
 _LET_GO = """
 WITH free AS (
@@ -51,6 +52,7 @@ WITH free AS (
 """
 _HELD = """FROM (SELECT count(*) AS hosts FROM free) AS freed
 WHERE freed.hosts = 1 AND i.batch = :batch AND i.idx = :idx AND i.state = 'running' AND i.lease = :lease
+AND i.ends_at > :tick
 """
 _FINISH = f"""{_LET_GO}
 UPDATE sift_items i SET state = :state, error = :error, hint = :hint, result = :result, size = :size, lease = NULL,

@@ -39,14 +39,14 @@ _RENEW = """
 UPDATE sift_hosts SET lease_until = :tick + :seconds, next_at = :tick + :seconds + max(:gap, delay), used_at = :tick
 WHERE host = :host AND owner = :owner
 AND EXISTS (SELECT 1 FROM sift_items i WHERE i.host = sift_hosts.host AND i.lease = sift_hosts.lease
-            AND i.state = 'running')
+            AND i.state = 'running' AND i.ends_at > :tick)
 """
 _LET_GO = """
 UPDATE sift_hosts SET owner = NULL, lease = NULL, lease_until = 0, delay = coalesce(:delay, delay),
     next_at = :tick + max(:gap, coalesce(:delay, delay)), used_at = :tick
 WHERE host = :host AND lease = :lease
 """
-_HELD = "WHERE batch = :batch AND idx = :idx AND state = 'running' AND lease = :lease"
+_HELD = "WHERE batch = :batch AND idx = :idx AND state = 'running' AND lease = :lease AND ends_at > :tick"
 _FINISH = f"""
 UPDATE sift_items SET state = :state, error = :error, hint = :hint, result = :result, size = :size, lease = NULL,
     finished_at = :now
