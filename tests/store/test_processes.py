@@ -37,8 +37,13 @@ for thread in threads: thread.join()
 
 def lines(process: subprocess.Popen[str]) -> list[Any]:
     """Return what a process has still to say, until its end."""
-    said = process.communicate(timeout=120)[0]
-    return [json.loads(line) for line in said.splitlines() if line.endswith("]")]
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.close()
+    with process.stdout as said:
+        found = [json.loads(each) for each in said if each.endswith("]\n")]
+    process.wait(60)
+    return found
 
 
 def line(process: subprocess.Popen[str]) -> Any:
@@ -82,8 +87,7 @@ def test_workers_are_killed_again_and_again_every_url_ends_once(engine: Engine) 
             for _ in range(seen):
                 counted.append(line(worker)[3])
             worker.send_signal(signal.SIGKILL)
-            assert worker.stdout is not None
-            counted += [json.loads(each)[3] for each in worker.stdout.read().splitlines() if each.endswith("]")]
+            counted += [url for *_, url, counts in lines(worker) if counts]
     last = start(engine, WORK, gap=0.0, lease=0.3, threads=4)
     counted += [url for *_, url, counts in lines(last) if counts]
     assert len(counted) == len({*counted})
@@ -178,25 +182,38 @@ def take():
         except LedgerError:
             continue
         say("taken")
+say("ready")
+sys.stdin.readline()
 threads = [threading.Thread(target=take) for _ in range(8)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
 """
 
 
+TAKEN = '["taken"]\n'
+
+
+def takers(engine: Engine, cap: int) -> list[subprocess.Popen[str]]:
+    """Start four processes that ask for credits, all at once."""
+    made = [start(engine, TAKE, cap=cap) for _ in range(4)]
+    assert [line(each) for each in made] == [["ready"]] * 4
+    for each in made:
+        go(each)
+    return made
+
+
 @pytest.mark.parametrize("kills", [0, 2])
 def test_many_ask_for_credits_and_some_are_killed_the_cap_is_exact(engine: Engine, clock: Clock, kills: int) -> None:
     """contract: Credits: 4 processes of 8 threads; what a killed one took stays taken, granted <= cap <= counted."""
     cap = 300
-    takers = [start(engine, TAKE, cap=cap) for _ in range(4)]
+    processes = takers(engine, cap)
     granted = 0
-    for taker in takers[:kills]:
-        for _ in range(5):
-            assert line(taker) == ["taken"]
-            granted += 1
+    for taker in processes[:kills]:
+        assert taker.stdout is not None
+        granted += sum(taker.stdout.readline() == TAKEN for _ in range(5))  # fewer when the others were quicker
         taker.kill()
-    granted += sum(len(lines(taker)) for taker in takers)
-    assert [taker.returncode for taker in takers] == [-signal.SIGKILL] * kills + [0] * (4 - kills)
+    granted += sum(len(lines(taker)) for taker in processes)
+    assert [taker.returncode for taker in processes[kills:]] == [0] * (4 - kills)
     counted = engine.ledger(clock, {"tavily": cap}).spent("tavily")
     assert granted <= cap <= counted
     assert counted == cap
@@ -206,6 +223,5 @@ def test_many_ask_for_credits_and_some_are_killed_the_cap_is_exact(engine: Engin
 
 def test_processes_make_the_tables_at_once_one_store(engine: Engine, clock: Clock) -> None:
     """contract: Store: the first use of several processes makes one ledger, which nobody takes for another."""
-    takers = [start(engine, TAKE, cap=20) for _ in range(4)]
-    assert sum(len(lines(taker)) for taker in takers) == 20
+    assert sum(len(lines(taker)) for taker in takers(engine, 20)) == 20
     assert wait_until(lambda: engine.ledger(clock, {"tavily": 20}).left("tavily") == 0)
