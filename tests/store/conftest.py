@@ -7,17 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store import server
 from tests.store.engines import Clock, Engine, PostgresEngine, SqliteEngine
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[server.Server]:
-    """Run a PostgreSQL."""
-    if reason := server.missing():
-        pytest.skip(reason)
-    with server.Server() as running:
-        yield running
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from sift.batch.model import ACTIVE_BATCHES, BATCH_SECONDS, GAP_SECONDS, LEASE_SECONDS, Claim, Outcome, Submission
 from sift.batch.protocols import Jobs
 from sift.errors import BatchLimitError, IdempotencyError
-from tests.store import server
+from tests.postgres import Server
 from tests.store.engines import Clock, Engine, PostgresEngine, SqliteEngine, submission
 
 CALLERS = ("ann", "bob")
@@ -299,7 +299,7 @@ def test_any_sequence_agrees_with_a_plain_model_on_sqlite() -> None:
         run(lambda: SqliteEngine(Path(directory) / str(next(numbers))), 60)
 
 
-def test_any_sequence_agrees_with_a_plain_model_on_postgres(postgres: server.Server) -> None:
+def test_any_sequence_agrees_with_a_plain_model_on_postgres(postgres: Server) -> None:
     """contract: Store: the same."""
     run(lambda: PostgresEngine(postgres.room()), 15)
 

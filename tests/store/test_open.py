@@ -14,8 +14,8 @@ from sift.sources import DECLARED
 from sift.store.open import check_store, open_store
 from sift.store.sqlite.jobs import SqliteJobs
 from sift.store.sqlite.ledger import SqliteLedger
+from tests.postgres import Server
 from tests.store.engines import submission
-from tests.store.server import Server
 
 
 def config(directory: Path, **environ: str) -> Config:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.postgres import Server
 from tests.store.engines import PostgresEngine
-from tests.store.server import Server
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from sift.batch.model import Outcome
 from sift.errors import StoreError
 from sift.search.protocols import LedgerError, LedgerLostError
 from sift.store.mark import Mark
+from tests.postgres import Server
 from tests.store.engines import Clock, PostgresEngine, submission
-from tests.store.server import Server
 from tests.waiting import wait_for
 
 pytest.importorskip("psycopg", reason="psycopg is not installed")

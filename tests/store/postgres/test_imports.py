@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sift.batch.model import BATCH_SECONDS, Outcome
+from tests.postgres import Server
 from tests.store.engines import Clock, PostgresEngine, SqliteEngine, submission
-from tests.store.server import Server
 
 pytest.importorskip("psycopg", reason="psycopg is not installed")
 

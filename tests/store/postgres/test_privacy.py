@@ -14,8 +14,8 @@ import pytest
 
 from sift.batch.model import Outcome
 from sift.errors import ConfigError, StoreError
+from tests.postgres import Server
 from tests.store.engines import Clock, PostgresEngine, submission
-from tests.store.server import Server
 from tests.waiting import wait_for
 
 pytest.importorskip("psycopg", reason="psycopg is not installed")
