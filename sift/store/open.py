@@ -16,6 +16,7 @@ from sift.store.sqlite.ledger import SqliteLedger
 
 LEDGER_FILE = "ledger.sqlite3"
 BATCHES_FILE = "batches.sqlite3"
+_IMPORT_WAIT = 30.0  # seconds; somebody watches, and no search waits
 
 
 class CreditLedger(Ledger, Protocol):
@@ -69,6 +70,27 @@ def check_store(config: Config) -> tuple[tuple[str, Mapping[str, object]], ...]:
     from sift.store.postgres.check import check
 
     return check(config.store_url, config.store_timeout, config.state_dir)
+
+
+def import_store(config: Config) -> tuple[int, int]:
+    """Carry what the files in the state directory hold over to the database; return how many credits and batches.
+
+    What was carried over before is not again, and not counted. No service may use the files any more.
+    Raises ConfigError without a database that may hold a store, StoreError when it does not answer.
+    """
+    if not config.store_url:
+        raise ConfigError("SIFT_STORE_URL must be set: it says where to carry the files in the state directory")
+    _need_psycopg()
+    from sift.store.postgres.database import Database, UnfitStoreError
+    from sift.store.postgres.imports import import_files
+
+    database = Database(config.store_url, max(config.store_timeout, _IMPORT_WAIT), size=1)
+    try:
+        return import_files(config.state_dir, database)
+    except UnfitStoreError as error:
+        raise ConfigError(f"SIFT_STORE_URL: {error.reason}") from None
+    finally:
+        database.close()
 
 
 def _postgres(config: Config, caps: Mapping[str, int], mark: Mark | None) -> Store:

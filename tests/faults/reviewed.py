@@ -222,6 +222,11 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "_log.error('ledger_lost')",
         ],
     },
+    "sift/store/open.py": {
+        "import_store": [
+            "f'SIFT_STORE_URL: {error.reason}'",
+        ],
+    },
     "sift/store/postgres/check.py": {
         "_ask": [
             "f'SIFT_STORE_URL: {error.reason}'",

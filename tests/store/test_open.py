@@ -11,7 +11,7 @@ import pytest
 from sift.config import Config
 from sift.errors import ConfigError
 from sift.sources import DECLARED
-from sift.store.open import check_store, open_store
+from sift.store.open import check_store, import_store, open_store
 from sift.store.sqlite.jobs import SqliteJobs
 from sift.store.sqlite.ledger import SqliteLedger
 from tests.postgres import Server
@@ -49,6 +49,22 @@ def test_url_of_a_database_no_file_is_made(postgres: Server, tmp_path: Path) -> 
     assert store.jobs.status("ann", receipt.id) is not None
     store.close()
     assert not (tmp_path / "state").exists()
+
+
+def test_files_are_carried_over_credits_and_batches_are_counted_once(postgres: Server, tmp_path: Path) -> None:
+    """contract: Store: from the files of one host to the database, when its settings name one."""
+    files = open_store(config(tmp_path), {"tavily": 5})
+    assert files.ledger.reserve("tavily", deadline=time.monotonic() + 20)
+    receipt = files.jobs.submit(submission("a.example/1"))
+    files.close()
+    settings = config(tmp_path, SIFT_STORE_URL=postgres.room(), SIFT_STORE_TIMEOUT="10")
+    with pytest.raises(ConfigError, match="SIFT_STORE_URL"):
+        import_store(config(tmp_path))
+    assert [import_store(settings), import_store(settings)] == [(1, 1), (0, 0)]
+    store = open_store(settings, {"tavily": 5})
+    assert store.ledger.spent("tavily") == 1
+    assert store.jobs.status("ann", receipt.id) is not None
+    store.close()
 
 
 def test_psycopg_is_not_installed_the_start_says_how(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
