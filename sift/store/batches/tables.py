@@ -28,15 +28,16 @@ TABLES = (
         PRIMARY KEY (batch, idx)
     )""",
     f"CREATE INDEX IF NOT EXISTS sift_items_turn ON sift_items (turn, batch, idx) WHERE state IN {OPEN}",
-    f"CREATE INDEX IF NOT EXISTS sift_items_host ON sift_items (host) WHERE state IN {OPEN}",
     # item: the index of the place whose fetch answers this one.
     """CREATE TABLE IF NOT EXISTS sift_places (
         batch TEXT NOT NULL, idx BIGINT NOT NULL, item BIGINT NOT NULL, url TEXT NOT NULL, PRIMARY KEY (batch, idx)
     )""",
-    # next_at: from when the host may be visited again, also if its owner never lets it go. All in ticks.
+    # next_at: from when the host may be visited again, also if its owner never lets it go. batch, idx: the item that is
+    # visited. All times in ticks.
     """CREATE TABLE IF NOT EXISTS sift_hosts (
-        host TEXT PRIMARY KEY, owner TEXT, lease TEXT, lease_until DOUBLE PRECISION NOT NULL DEFAULT 0,
-        next_at DOUBLE PRECISION NOT NULL DEFAULT 0, delay DOUBLE PRECISION NOT NULL DEFAULT 0,
+        host TEXT PRIMARY KEY, owner TEXT, lease TEXT, batch TEXT, idx BIGINT,
+        lease_until DOUBLE PRECISION NOT NULL DEFAULT 0, next_at DOUBLE PRECISION NOT NULL DEFAULT 0,
+        delay DOUBLE PRECISION NOT NULL DEFAULT 0,
         used_at DOUBLE PRECISION NOT NULL
     )""",
 )

@@ -39,7 +39,7 @@ _SET_RIGHT = (
 )
 _FORGET_HOSTS = f"""
 DELETE FROM sift_hosts WHERE next_at <= :tick AND used_at <= :tick - :idle
-AND NOT EXISTS (SELECT 1 FROM sift_items i WHERE i.host = sift_hosts.host AND i.state IN {OPEN})
+AND host NOT IN (SELECT i.host FROM sift_items i WHERE i.state IN {OPEN})
 """
 
 

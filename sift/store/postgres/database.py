@@ -27,12 +27,18 @@ REST = 5.0
 """Seconds without a call after one that the server did not answer, so that not every search waits for it."""
 _OPEN_WAIT = 5.0  # seconds that making the tables may take
 _ABANDONED = "10s"  # a transaction whose client says nothing for so long is ended, and its locks with it
+# The plans are settled, as every statement has its index: tables that fill and empty within minutes have no statistics
+# by which the server could choose (without them it sorts all that waits for each claim).
 _SETTINGS = f"""
 SELECT set_config('synchronous_commit', 'on', false),
     set_config('default_transaction_isolation', 'read committed', false),
     set_config('statement_timeout', CAST(:milliseconds AS text), false),
     set_config('idle_in_transaction_session_timeout', '{_ABANDONED}', false),
-    set_config('log_parameter_max_length_on_error', '0', false)
+    set_config('log_parameter_max_length_on_error', '0', false),
+    set_config('plan_cache_mode', 'force_generic_plan', false), set_config('jit', 'off', false),
+    set_config('enable_seqscan', 'off', false), set_config('enable_bitmapscan', 'off', false),
+    set_config('enable_sort', 'off', false), set_config('enable_hashjoin', 'off', false),
+    set_config('enable_mergejoin', 'off', false)
 """
 _STATE = "SELECT current_setting('fsync'), to_regclass('sift_store') IS NOT NULL"
 _TABLES = (

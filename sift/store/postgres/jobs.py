@@ -25,8 +25,8 @@ WITH chosen AS (
     WHERE i.state IN {OPEN} AND i.not_before <= :tick AND i.ends_at > :tick AND h.next_at <= :tick
     ORDER BY i.turn, i.batch, i.idx LIMIT 1 FOR UPDATE OF h, i SKIP LOCKED
 ), held AS (
-    UPDATE sift_hosts h SET owner = :owner, lease = :lease, lease_until = :tick + :seconds,
-        next_at = :tick + :seconds + greatest(:gap, h.delay), used_at = :tick
+    UPDATE sift_hosts h SET owner = :owner, lease = :lease, batch = c.batch, idx = c.idx,
+        lease_until = :tick + :seconds, next_at = :tick + :seconds + greatest(:gap, h.delay), used_at = :tick
     FROM chosen c WHERE h.host = c.host RETURNING h.host
 ), taken AS (
     UPDATE sift_items i SET state = 'running', attempts = i.attempts + 1, lease = :lease
@@ -40,13 +40,13 @@ _RENEW = """
 UPDATE sift_hosts h SET lease_until = :tick + :seconds, next_at = :tick + :seconds + greatest(:gap, h.delay),
     used_at = :tick
 WHERE h.host = :host AND h.owner = :owner
-AND EXISTS (SELECT 1 FROM sift_items i WHERE i.host = h.host AND i.lease = h.lease AND i.state = 'running'
-            AND i.ends_at > :tick)
+AND EXISTS (SELECT 1 FROM sift_items i WHERE i.batch = h.batch AND i.idx = h.idx AND i.lease = h.lease
+            AND i.state = 'running' AND i.ends_at > :tick)
 """
 _LET_GO = """
 WITH free AS (
-    UPDATE sift_hosts h SET owner = NULL, lease = NULL, lease_until = 0, delay = coalesce(:delay, h.delay),
-        next_at = :tick + greatest(:gap, coalesce(:delay, h.delay)), used_at = :tick
+    UPDATE sift_hosts h SET owner = NULL, lease = NULL, batch = NULL, lease_until = 0,
+        delay = coalesce(:delay, h.delay), next_at = :tick + greatest(:gap, coalesce(:delay, h.delay)), used_at = :tick
     WHERE h.host = :host AND h.lease = :lease RETURNING h.host
 )
 """

@@ -58,16 +58,23 @@ class BatchFile:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._pid = 0
+        self._flushes = True
         self._opened: tuple[int, int] | None = None  # device and inode of the file that the connection has open
         self._abandoned: list[sqlite3.Connection] = []
 
-    def run(self, work: Callable[[FileSession], _T], *, writes: bool) -> _T:
-        """Run work in one transaction and return what it returned. Raises StoreError, and what the work raised."""
+    def run(self, work: Callable[[FileSession], _T], *, writes: bool, flushes: bool = True) -> _T:
+        """Run work in one transaction and return what it returned. Raises StoreError, and what the work raised.
+
+        flushes: whether what was written must outlive a power cut, and not only every process.
+        """
         deadline = time.monotonic() + self._timeout
         if not self._lock.acquire(timeout=self._timeout):
             raise StoreError
         try:
             db = self._open(deadline)
+            if writes and flushes != self._flushes:
+                db.execute(f"PRAGMA synchronous = {'FULL' if flushes else 'NORMAL'}")
+                self._flushes = flushes
             db.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
             try:
                 done = work(FileSession(db, self._now(), self._ticks()))
@@ -111,7 +118,7 @@ class BatchFile:
         self._connection, self._pid = db, os.getpid()
         _prepare(db, deadline)
         db.execute(f"PRAGMA busy_timeout = {int(self._timeout * 1000)}")
-        self._opened = self._identify()
+        self._opened, self._flushes = self._identify(), True
         return db
 
     def _identify(self) -> tuple[int, int] | None:

@@ -22,8 +22,8 @@ WHERE i.state IN {OPEN} AND i.not_before <= :tick AND i.ends_at > :tick AND h.ne
 ORDER BY i.turn, i.batch, i.idx LIMIT 1
 """
 _TAKE_HOST = """
-UPDATE sift_hosts SET owner = :owner, lease = :lease, lease_until = :tick + :seconds,
-    next_at = :tick + :seconds + max(:gap, delay), used_at = :tick
+UPDATE sift_hosts SET owner = :owner, lease = :lease, batch = :batch, idx = :idx,
+    lease_until = :tick + :seconds, next_at = :tick + :seconds + max(:gap, delay), used_at = :tick
 WHERE host = :host
 """
 _TAKE_ITEM = """
@@ -38,11 +38,11 @@ WHERE i.batch = :batch AND i.idx = :idx
 _RENEW = """
 UPDATE sift_hosts SET lease_until = :tick + :seconds, next_at = :tick + :seconds + max(:gap, delay), used_at = :tick
 WHERE host = :host AND owner = :owner
-AND EXISTS (SELECT 1 FROM sift_items i WHERE i.host = sift_hosts.host AND i.lease = sift_hosts.lease
-            AND i.state = 'running' AND i.ends_at > :tick)
+AND EXISTS (SELECT 1 FROM sift_items i WHERE i.batch = sift_hosts.batch AND i.idx = sift_hosts.idx
+            AND i.lease = sift_hosts.lease AND i.state = 'running' AND i.ends_at > :tick)
 """
 _LET_GO = """
-UPDATE sift_hosts SET owner = NULL, lease = NULL, lease_until = 0, delay = coalesce(:delay, delay),
+UPDATE sift_hosts SET owner = NULL, lease = NULL, batch = NULL, lease_until = 0, delay = coalesce(:delay, delay),
     next_at = :tick + max(:gap, coalesce(:delay, delay)), used_at = :tick
 WHERE host = :host AND lease = :lease
 """
@@ -79,20 +79,23 @@ class SqliteJobs(SqlJobs):
         ticks: Callable[[], float] = uptime,
     ) -> None:
         super().__init__(gap, lease, ids)
+        self._is_idle = True
         self._file = BatchFile(path, timeout, now, ticks)
 
     def claim(self, owner: str) -> Claim | None:
         """Take a free host and the first item that waits for it, None when there is none."""
-        # Idle workers look without holding up whoever writes.
-        if not self._run(lambda session: session.rows(_FIRST), writes=False):
+        # Idle workers look first, without holding up whoever writes.
+        if self._is_idle and not self._run(lambda session: session.rows(_FIRST), writes=False):
             return None
-        return self._run(lambda session: self._claim(session, owner))
+        # A power cut ends all claims, whether they were on the disk or not.
+        claim = self._file.run(lambda session: self._claim(session, owner), writes=True, flushes=False)
+        self._is_idle = claim is None
+        return claim
 
     def renew(self, owner: str, host: str) -> bool:
         """Extend the lease of a claim; return whether it is still wanted."""
-        return self._run(
-            lambda session: session.change(_RENEW, owner=owner, host=host, seconds=self._lease, gap=self._gap) > 0
-        )
+        values = {"owner": owner, "host": host, "seconds": self._lease, "gap": self._gap}
+        return self._file.run(lambda session: session.change(_RENEW, **values) > 0, writes=True, flushes=False)
 
     def finish(self, claim: Claim, outcome: Outcome) -> bool:
         """Record an outcome and let the host go; return whether it counts."""
