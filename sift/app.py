@@ -38,6 +38,7 @@ from sift.store.cache import MemoryCache
 from sift.store.mark import Mark
 from sift.store.open import CreditLedger, open_store
 from sift.store.pages import PageCache
+from sift.store.usage import UsageTally, by_day
 from sift.wire.resolver import Resolver
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
@@ -86,6 +87,7 @@ def build_services(
     cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
     tally, health = CacheTally(), SourceHealth()
     observer = Observers(tally, health)
+    usage = None if config.demo else UsageTally(ledger)
     calls = Calls(
         [make(source, config.threads) for source in sources],
         ledger,
@@ -93,21 +95,25 @@ def build_services(
         breaker_failures=config.breaker_failures,
         breaker_seconds=config.breaker_seconds,
         observer=observer,
+        usage=usage,
     )
     fetcher = _build_fetcher(config, cpus) if config.fetch.enabled else None
 
     def close() -> None:
+        if usage is not None:
+            usage.flush()
         store.close()
         if fetcher is not None:
             fetcher.close()
 
     return Services(
-        engine=Engine(calls, cache, observer=observer),
+        engine=Engine(calls, cache, observer=observer, usage=usage),
         identify=(keys or open_keys(config.keys_file)).identify if config.auth else lambda _: LOCAL,
         refused=Throttle(config.threads).refused,
         log=log.JsonLog(config.log_level),
         cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
         credits=lambda: {name: _credits(ledger, name, cap) for name, cap in caps.items()},
+        usage=lambda days: () if usage is None else _used(usage, days, tuple(calls.reranked)),
         source_status=lambda name: health.status(name, calls.skip(name)),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         checks_host=not config.auth,
@@ -160,6 +166,13 @@ def open_keys(path: Path) -> KeyFile:
             raise  # the command would refuse the file, too
         raise ConfigError(f"{error}; this command makes a key: {MAKE_A_KEY}") from None
     return keys
+
+
+def _used(usage: UsageTally, days: int, names: tuple[str, ...]) -> list[dict[str, object]] | None:
+    try:
+        return list(by_day(usage.used(days), names))
+    except LedgerError:
+        return None
 
 
 def _credits(ledger: CreditLedger, name: str, cap: int) -> Credits:

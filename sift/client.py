@@ -24,6 +24,7 @@ GRACE = 10.0  # seconds that a fetch's call may take beyond that: the way there 
 MAX_BODY = 64 << 20  # bytes; four queries with three vendors' answers of at most 4 MiB each stay below
 GATEWAY = (502, 503, 504)  # what proxies answer for a service that they cannot reach
 FETCH_ERRORS = {502: "fetch failed", 503: "busy", 504: "fetch timeout"}  # and what Sift itself says with these statuses
+USAGE_ERROR = "usage unavailable"
 CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")  # in order of precedence
 UNKNOWN_AUTHORITY = (2, 18, 19, 20, 21)  # OpenSSL's codes for a chain that ends in no trusted certificate
 
@@ -83,6 +84,17 @@ class SiftClient:
         """
         return self._call("/v1/search", body, self._timeout, _is_search)
 
+    def plan(self, body: Mapping[str, object]) -> Response:
+        """Post a search to be planned and return the response (contract: Plan).
+
+        Raises UnreachableError or ForeignResponseError.
+        """
+        return self._call("/v1/plan", body, self._timeout, _is_plan)
+
+    def usage(self, days: int) -> Response:
+        """Get what was used in the last days (contract: Usage). Raises UnreachableError or ForeignResponseError."""
+        return self._call(f"/v1/usage?days={days}", None, self._timeout, _is_usage)
+
     def fetch(self, body: Mapping[str, object]) -> Response:
         """Post a fetch and return the response, the service's own errors included (contract: Fetch).
 
@@ -92,8 +104,8 @@ class SiftClient:
         seconds = wanted if isinstance(wanted, int | float) else FETCH_TIMEOUT
         return self._call("/v1/fetch", body, seconds + self._grace, _is_fetch)
 
-    def _call(self, path: str, body: Mapping[str, object], timeout: float, is_ours: Shape) -> Response:
-        content = json.dumps(body, allow_nan=False).encode()
+    def _call(self, path: str, body: Mapping[str, object] | None, timeout: float, is_ours: Shape) -> Response:
+        content = None if body is None else json.dumps(body, allow_nan=False).encode()
         try:
             # In a thread, because nothing else bounds name resolution and a response that arrives byte by byte.
             status, retry_after, answered = _within(timeout, lambda: self._post(path, content, timeout))
@@ -106,7 +118,7 @@ class SiftClient:
             raise UnreachableError(_reason(error, self._ca_variable)) from None
         return Response(status, _payload(status, answered, is_ours), retry_after)
 
-    def _post(self, path: str, body: bytes, timeout: float) -> tuple[int, int | None, bytes]:
+    def _post(self, path: str, body: bytes | None, timeout: float) -> tuple[int, int | None, bytes]:
         headers = {
             "Accept": "application/json",
             "Content-Type": "application/json",
@@ -114,7 +126,8 @@ class SiftClient:
         }
         with requests.Session() as session:
             session.trust_env = self._trust_env
-            with session.post(
+            with session.request(
+                "GET" if body is None else "POST",
                 self._origin + path,
                 data=body,
                 headers=headers,
@@ -257,6 +270,19 @@ def _is_search(status: int, payload: dict[str, Any]) -> bool:
     if status in GATEWAY and not _are(str, payload.get("sources_failed")):  # only Sift's own 503 has it
         return False
     return _is_error(status, payload)
+
+
+def _is_plan(status: int, payload: dict[str, Any]) -> bool:
+    if status == 200:
+        return _are(dict, payload.get("sources")) and _are(str, payload.get("warnings"))
+    return status not in GATEWAY and _is_error(status, payload)
+
+
+def _is_usage(status: int, payload: dict[str, Any]) -> bool:
+    if status == 200:
+        return _are(dict, payload.get("days"))
+    # A proxy's error may be JSON of the same form; its word is another.
+    return (status not in GATEWAY or payload.get("error") == USAGE_ERROR) and _is_error(status, payload)
 
 
 def _is_fetch(status: int, payload: dict[str, Any]) -> bool:

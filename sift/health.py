@@ -12,7 +12,7 @@ from sift.observe import NullObserver
 from sift.search.model import Skip
 
 _log = logging.getLogger("sift.health")
-_CAP = "daily cap"  # how the reason of a skip for want of credits begins
+_CAPS = ("daily cap", "monthly quota")  # how the reason of a skip for want of credits begins
 
 
 class _Failure(NamedTuple):
@@ -69,7 +69,7 @@ class SourceHealth(NullObserver):
 
 def _state(health: _Health | None, skip: Skip | None) -> str:
     if skip:
-        return "capped" if skip.reason.startswith(_CAP) else "resting"
+        return "capped" if skip.reason.startswith(_CAPS) else "resting"
     if health is None:
         return "idle"
     return "failing" if health.failures else "ok"

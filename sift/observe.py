@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from typing import Protocol
 
 
@@ -28,6 +29,36 @@ class Observer(Protocol):
 
     def breaker_changed(self, source: str, state: str) -> None:
         """Report a breaker's new state: `closed`, `open` or `half-open`."""
+
+
+Spared = Sequence[tuple[str, int]]
+"""Calls by source."""
+
+
+class Usage(Protocol):
+    """Count calls, for the operator's bill. As with an observer, every method returns at once and never raises."""
+
+    def called(self, source: str) -> None:
+        """Count a call that was sent to a source without a cap; those of others are counted with their credit."""
+
+    def refused(self, source: str, calls: int) -> None:
+        """Count calls for which there was no credit."""
+
+    def spared(self, calls: Spared, *, shared: bool) -> None:
+        """Count the calls that an answer from the cache, or one that was shared, spared."""
+
+
+class NullUsage:
+    """Count nothing."""
+
+    def called(self, source: str) -> None:
+        """Ignore a call."""
+
+    def refused(self, source: str, calls: int) -> None:
+        """Ignore calls without a credit."""
+
+    def spared(self, calls: Spared, *, shared: bool) -> None:
+        """Ignore calls that were not needed."""
 
 
 class NullObserver:

@@ -18,11 +18,13 @@ from sift.search.model import (
     CallerClass,
     Content,
     Filter,
+    Prepared,
     RawHit,
     RawHits,
     Row,
     SearchRequest,
     SearchResult,
+    Skip,
     SourceOut,
     Unavailable,
 )
@@ -67,6 +69,7 @@ class FakeSource:
         self.timeout = timeout
         self.reranked = reranked
         self.calls: list[Asked] = []
+        self.skipped: Skip | None = None
         self._steps = list(steps)
         self._by_query = dict(by_query or {})
         self._lock = threading.Lock()
@@ -75,6 +78,18 @@ class FakeSource:
     def queries(self) -> list[str]:
         """The queries asked, in order of arrival."""
         return [call.query for call in self.calls]
+
+    def skip(self) -> Skip | None:
+        """Return what the test has set."""
+        return self.skipped
+
+    def prepare(self, query: str, filter: Filter) -> Prepared:
+        """Return the query as it is."""
+        return Prepared(query)
+
+    def treats(self, filter: Filter) -> dict[str, str]:
+        """Apply nothing."""
+        return {}
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Play the next step."""
@@ -175,6 +190,13 @@ class FakeLedger:
                 self.credits[name] = max(0, found - self.rival)
             return found
 
+    def balance(self, name: str) -> int | None:
+        """Return the credits left."""
+        if (self.is_broken or self.is_lost) and name in self.credits:
+            raise LedgerError
+        with self._lock:
+            return self.credits.get(name)
+
     def reserve(self, name: str, *, deadline: float) -> str | None:
         """Take one credit."""
         if self.is_broken and name in self.credits:
@@ -242,7 +264,8 @@ def raw_hits(*hits: RawHit | str) -> RawHits:
 def out(*hits: RawHit | str, notes: tuple[str, ...] = (), found: int | None = None, **fields: Any) -> SourceOut:
     """Make a source's answer from hits or bare URLs."""
     made = raw_hits(*hits)
-    return SourceOut(hits=made, found=len(made) if found is None else found, notes=notes, **fields)
+    usable = len(made) if found is None else found
+    return SourceOut(hits=made, found=usable, notes=notes, **{"sent": usable, **fields})
 
 
 def engine_of(

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "log": frozenset({"output", "search", "auth"}),
     "search": frozenset({"errors", "fields", "flight", "observe", "validation", "__init__"}),
     "batch": frozenset({"errors"}),
-    "store": frozenset({"search", "batch.model", "batch.protocols", "config", "errors"}),
+    "store": frozenset({"observe", "search", "batch.model", "batch.protocols", "config", "errors"}),
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),
     "guard": frozenset({"wire.resolver", "errors"}),

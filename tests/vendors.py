@@ -116,12 +116,15 @@ def usual(vendor: str) -> Behaviour:
 class Vendors:
     """All vendors on one loopback port, served until the `with` block ends.
 
-    behaviour: of each vendor; replace an entry to change it. seen: every request, in order of arrival.
+    behaviour: of each vendor; replace an entry to change it. seen: every request, in order of arrival, but for those
+    in which a vendor is asked to describe itself. description: the answer to those; None refuses them.
     """
 
     def __init__(self) -> None:
         self.behaviour: dict[str, Behaviour] = {name: usual(name) for name in NAMES}
         self.seen: list[Seen] = []
+        self.description: Any = None
+        self.described = 0
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.port = self._listener.getsockname()[1]
         self._acceptor = threading.Thread(target=self._accept, daemon=True)
@@ -179,6 +182,10 @@ class Vendors:
         try:
             with connection.makefile("rb") as stream:
                 while (seen := _read_request(stream)) is not None:
+                    if urlsplit(seen.target).path.endswith("/config"):
+                        self.described += 1
+                        reply(self.description or {}, 200 if self.description else 404)(connection, seen)
+                        continue
                     self.seen.append(seen)
                     if not self.behaviour[seen.vendor](connection, seen):
                         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 
@@ -34,6 +34,7 @@ class Services:
     cache_stats: returns the number of entries and the hit rate.
     credits: returns the credits of every capped source, by name.
     source_status: returns what the status says of a source besides its name and credits.
+    usage: returns what was used in so many days, the newest first; None when that cannot be read.
     since: when the service started, in ISO 8601 with `Z`.
     fetcher: opens pages; None when that is switched off.
     checks_host: whether the Host must be local, because no key is asked for.
@@ -49,6 +50,7 @@ class Services:
     credits: Callable[[], Mapping[str, Credits]]
     since: str
     source_status: Callable[[str], Mapping[str, object]] = lambda name: {}
+    usage: Callable[[int], Iterable[Mapping[str, object]] | None] = lambda days: ()
     fetcher: Fetcher | None = None
     checks_host: bool = False
     demo: bool = False

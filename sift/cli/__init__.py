@@ -16,6 +16,7 @@ from sift.cli.key import key
 from sift.cli.search import search
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import complain, prepare_streams, silence
+from sift.cli.usage import usage
 from sift.errors import ConfigError
 
 __all__ = ["ExitStatus", "main"]
@@ -29,7 +30,7 @@ def sift() -> None:
     """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-for command in (search, fetch, guard, key):
+for command in (search, fetch, usage, guard, key):
     sift.add_command(command)
 
 

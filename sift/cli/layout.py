@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
 
+from sift.cli.explained import why
 from sift.cli.terminal import Screen, printable
 
 SNIPPET_LINES = 3
@@ -50,7 +51,7 @@ def _listed(hits: Sequence[dict[str, Any]], screen: Screen, snippet_lines: int |
     for number, hit in enumerate(hits, 1):
         title = _shortened(_shown(hit, "title") or _shown(hit, "url"), width, screen.ellipsis)
         listed += ["", f"{number}.".rjust(margin - 1) + " " + screen.bold(title)]
-        below = (*_origin(hit, width, screen), *_snippet(hit, width, screen, snippet_lines))
+        below = (*_origin(hit, width, screen), *_snippet(hit, width, screen, snippet_lines), *why(hit, screen))
         listed += [" " * margin + line for line in below]
     return listed[1:]
 

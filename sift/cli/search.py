@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from sift.cli.explained import account
 from sift.cli.flags import FLAGS, field_flags, takes
 from sift.cli.layout import for_pipe, for_terminal
+from sift.cli.planned import plan_lines
 from sift.cli.service import ask, refusal, warn
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import complain, document, say, screen, tell
@@ -39,9 +41,12 @@ _STATUSES = {
     type=click.Path(),  # for completion; it is opened below
     help=f"A JSON array of 1 to {MAX_QUERIES} queries, UTF-8, instead of QUERY; - reads standard input.",
 )
+@click.option("--plan", is_flag=True, help="Say what the search would do and cost, and do not search.")
 @click.option("--full", is_flag=True, help="Show whole snippets on a terminal, not just their first lines.")
 @click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer, and nothing else.")
-def search(words: tuple[str, ...], queries_file: str | None, *, full: bool, as_json: bool, **fields: Any) -> None:
+def search(
+    words: tuple[str, ...], queries_file: str | None, *, plan: bool, full: bool, as_json: bool, **fields: Any
+) -> None:
     """Search with QUERY, or with several queries whose hits are merged into one list.
 
     The service is at $SIFT_URL (default: http://127.0.0.1:8787), the token in $SIFT_TOKEN. What a source could not do
@@ -53,12 +58,18 @@ def search(words: tuple[str, ...], queries_file: str | None, *, full: bool, as_j
     body: dict[str, Any] = _queries(words, queries_file)
     # Only what was set: the defaults are the service's. A repeatable flag that was not given is an empty tuple.
     body |= {name: value for name, value in fields.items() if value is not None and value != ()}
-    response = _ask(body)
+    response = _ask_plan(body) if plan else _ask(body)
     if as_json:
         say(document(response.payload, sys.stdout.encoding))
     if response.status != 200:
         raise click.exceptions.Exit(_refused(response, quiet=as_json))
-    if not as_json:
+    if as_json:
+        return
+    if plan:
+        for line in plan_lines(response.payload):
+            say(line)
+        warn(response.payload["warnings"])
+    else:
         _print(response.payload, full=full)
 
 
@@ -103,6 +114,10 @@ def _ask(body: dict[str, Any]) -> Response:
     return ask(lambda client: client.search(body), f"waiting for the slowest source ({queries}) ...")
 
 
+def _ask_plan(body: dict[str, Any]) -> Response:
+    return ask(lambda client: client.plan(body), "waiting for the service ...")
+
+
 def _refused(response: Response, *, quiet: bool) -> ExitStatus:
     """Say in one line why the service refused, after its warnings unless quiet; return the exit code."""
     warnings = response.payload.get("warnings")
@@ -126,9 +141,10 @@ def _print(payload: dict[str, Any], *, full: bool) -> None:
     if display is None:
         # First, so that a reader of only the first lines of stdout still learns which filters did not apply.
         warn(payload["warnings"])
-    below = len(payload["warnings"]) + 1  # and the next prompt
+    accounts = account(payload["explain"]) if display and "explain" in payload else []
+    below = len(accounts) + len(payload["warnings"]) + 1  # and the next prompt
     lines = for_terminal(hits, display, full=full, below=below) if display else for_pipe(hits)
-    for line in lines:
+    for line in (*lines, *accounts):
         say(line)
     if not hits:
         tell("no hits")

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 from sift.errors import ExtractError, FetchError, RefusedURLError
@@ -59,6 +60,7 @@ class Fetcher:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._web = web
+        self._target = lru_cache(maxsize=512)(web.guard.target)
         self._extractor = extractor
         self._pages = pages
         self._places = places
@@ -73,7 +75,7 @@ class Fetcher:
         began = self._clock()
         deadline = began + request.timeout
         try:
-            target = self._web.guard.target(request.url)
+            target = self._target(request.url)
         except RefusedURLError as error:
             return self._ended(Failed("url not allowed", error.hint), cls, began)
         key = page_key(request, target.url, cls, self._extractor.version)

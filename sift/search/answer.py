@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sift.search.domains import host_filter
+from sift.search.explain import count_dropped, explain_hits, record_calls
+from sift.search.explanation import Explanation
 from sift.search.merge import SourceList, build_hits, fuse_queries, merge
 from sift.search.model import (
     Outcome,
@@ -22,10 +24,13 @@ from sift.search.model import (
 )
 
 
-def compose(request: SearchRequest, rounds: Sequence[Round], reranked: Mapping[str, bool]) -> SearchResult | None:
+def compose(
+    request: SearchRequest, rounds: Sequence[Round], reranked: Mapping[str, bool], skips: Mapping[str, Skip] = {}
+) -> SearchResult | None:
     """Return the result of a request, given one round per query; None if no source answered in any of them.
 
     reranked: for every enabled source, in source order, whether its list takes part in the RRF sum.
+    skips: the sources excluded before the first call.
     """
     outs = [out for _, out in _answered(rounds)]
     if not any(out.asked and not out.warn for out in outs):
@@ -44,14 +49,25 @@ def compose(request: SearchRequest, rounds: Sequence[Round], reranked: Mapping[s
         rankings.append(ranking)
     fused = fuse_queries(rankings)
     hits = build_hits(fused, lists, request.k, request.max_snippet)  # R4: cut only here
+    shown = [hit.as_dict() for hit in hits]
+    explanation = None
+    if request.explain:
+        for hit, reasons in zip(
+            shown, explain_hits(list(fused)[: request.k], lists, rankings, rerank=request.rerank), strict=True
+        ):
+            hit.update(reasons)
+        calls = tuple(record_calls(rounds, skips, tuple(reranked)))
+        explanation = Explanation(calls, count_dropped(rounds, lists, fused, len(hits)))
     summary = _summary(rounds, tuple(reranked))
     return SearchResult(
-        results=encode([hit.as_dict() for hit in hits]),
+        results=encode(shown),
         sizes=Sizes(sum(out.found for out in outs if not out.warn), len(fused), len(hits)),
         sources_ok=summary.ok,
         sources_failed=summary.failed,
         warnings=summary.warnings,
         skips=summary.skips,
+        calls=summary.calls,
+        explanation=explanation,
     )
 
 
@@ -68,6 +84,7 @@ def unavailable(rounds: Sequence[Round], skips: Mapping[str, Skip], names: Seque
         sources_failed=summary.failed,
         # A source that failed may answer the very next request.
         retry_after=math.ceil(min(waits)) if waits and not summary.failed else None,
+        calls=summary.calls,
     )
 
 
@@ -86,13 +103,14 @@ class _Summary(NamedTuple):
     failed: tuple[str, ...]
     warnings: tuple[str, ...]
     skips: tuple[str, ...]
+    calls: tuple[tuple[str, int], ...]
 
 
 def _summary(rounds: Sequence[Round], names: Sequence[str]) -> _Summary:
     """Summarise which sources answered and which failed; warnings are failures, then notes, without repeats."""
     answered = list(_answered(rounds))
     failed = {name for name, out in answered if out.warn}
-    asked = {name for name, out in answered if out.asked}
+    asked = [name for name, out in answered if out.asked]
     failures = tuple(out.warn for _, out in answered if out.warn)
     notes = tuple(note for _, out in answered for note in out.notes)
     return _Summary(
@@ -100,6 +118,7 @@ def _summary(rounds: Sequence[Round], names: Sequence[str]) -> _Summary:
         failed=tuple(name for name in names if name in failed),
         warnings=unique(failures + notes),
         skips=unique(tuple(f"{name}: {out.reason}" for name, out in _outcomes(rounds) if isinstance(out, Skip))),
+        calls=tuple([(name, count) for name in names if (count := asked.count(name))]),
     )
 
 

@@ -49,6 +49,8 @@ def payload(request: SearchRequest, sources: tuple[str, ...], caller_class: Call
             form[each.name] = value
     if not request.filter.include_domains:
         del form["include_domains_mode"]
+    if not request.explain:
+        del form["explain"]
     form["min_score"] = _fixed(request.filter.min_score)
     return form
 

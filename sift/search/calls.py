@@ -7,14 +7,16 @@ import re
 import threading
 import time
 import traceback
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
 from sift.errors import NoThreadError, SourceError
-from sift.observe import NullObserver, Observer
+from sift.observe import NullObserver, NullUsage, Observer, Usage
 from sift.search.breaker import Breaker, Permit
-from sift.search.model import Outcome, Round, SearchRequest, Skip, SourceOut
+from sift.search.model import Outcome, Round, SearchRequest, SearchResult, Skip, SourceOut
+from sift.search.plan import CAPPED, Outlook, Plan, plan_cached, plan_source
 from sift.search.protocols import Ledger, LedgerError, LedgerLostError, Source
 from sift.search.threads import Threads
 
@@ -46,13 +48,16 @@ class Calls:
         breaker_failures: int = 5,
         breaker_seconds: float = 30.0,
         observer: Observer | None = None,
+        usage: Usage | None = None,
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sources = tuple(sources)
+        self._by_name = {source.name: source for source in self._sources}
         self.reranked = {source.name: source.reranked for source in self._sources}
         self._ledger = ledger
         self._observer = observer or NullObserver()
+        self._usage = usage or NullUsage()
         self._breakers = {
             name: Breaker(breaker_failures, breaker_seconds, clock, partial(self._observer.breaker_changed, name))
             for name in self.reranked
@@ -66,12 +71,49 @@ class Calls:
         """Return why a source cannot be asked now, as far as is known without asking it; None if it can be."""
         if (wait := self._breakers[name].wait()) is not None:
             return _resting(wait)
+        if skip := self._by_name[name].skip():
+            return skip
         try:
             return self._capped() if self._ledger.left(name) == 0 else None
         except LedgerLostError:
             return Skip(_UNCOUNTED)
         except LedgerError:
             return None  # it may only be busy: the call itself can wait for it, within its timeout
+
+    def plan(self, request: SearchRequest, skips: Mapping[str, Skip], found: SearchResult | None) -> Plan:
+        """Return what would become of each source, and the longest wait for them; call nobody.
+
+        skips: the sources excluded before the first call. found: the cached answer, if there is one.
+        """
+        left = self.balances()
+        if found is not None:
+            return Plan(True, plan_cached(self._sources, request, found, skips), 0, left)
+        planned = [plan_source(source, request, self._outlook(source.name, skips, left)) for source in self._sources]
+        waits = [
+            [source.timeout for source, (_, asks) in zip(self._sources, planned, strict=True) if asks[number]]
+            for number in range(len(request.queries))
+        ]
+        return Plan(False, tuple(each for each, _ in planned), sum(max(wait, default=0) for wait in waits), left)
+
+    def _outlook(self, name: str, skips: Mapping[str, Skip], left: Mapping[str, int | None]) -> Outlook:
+        if name in skips:
+            return Outlook(skips[name], None)
+        if name in left and left[name] is None:  # a call would not be made uncounted
+            return Outlook(Skip(_UNCOUNTED), None)
+        return Outlook(None, left.get(name))
+
+    def balances(self) -> dict[str, int | None]:
+        """Return the credits left of each source that has a cap; None where the ledger cannot be read."""
+        found: dict[str, int | None] = {}
+        for name in self.reranked:
+            try:
+                left = self._ledger.balance(name)
+            except LedgerError:
+                found[name] = None
+            else:
+                if left is not None:
+                    found[name] = left
+        return found
 
     def ask(self, query: str, request: SearchRequest, planned: Collection[str]) -> Round:
         """Ask the planned sources one query concurrently, and return every outcome."""
@@ -102,7 +144,8 @@ class Calls:
             if call.permit is not None:  # the vendor was asked: the breaker must not wait until the call ends
                 self._breakers[name].failed(call.permit, counts=True)
             self._observer.call_ended(name, "timeout", call.source.timeout, 0)
-        return _timeout(name)
+        # Its credit, if it has one, is gone: the call was begun.
+        return replace(_timeout(name), measured=(call.source.timeout, 1 if call.day else 0))
 
     def _make(self, call: _Call, query: str, request: SearchRequest) -> Outcome:
         """Make one call unless its breaker or the cap forbids it."""
@@ -124,17 +167,21 @@ class Calls:
         name = call.source.name
         if self._is_late(call):
             return _timeout(name)
+        if skip := call.source.skip():  # an answer since the plan said so
+            return skip
         try:
             day = self._ledger.reserve(name, deadline=call.deadline)
         except LedgerError:
             return Skip(_UNCOUNTED)
         if day is None:
+            self._usage.refused(name, 1)
             return self._capped()
         if self._is_late(call):  # the ledger kept it waiting
             self._ledger.settle(name, day, 0)
             if call.claim():
                 self._observer.call_ended(name, "timeout", 0.0, 0)
             return _timeout(name)
+        call.day = day
         call.permit = permit
         started = self._clock()
         out, error = self._fetch(call, permit, query, request)
@@ -143,6 +190,8 @@ class Calls:
             return Skip(_NO_THREAD)
         price = 0 if (error and not error.sent) or not out.asked else out.credits
         self._ledger.settle(name, day, price)
+        if price and not day:
+            self._usage.called(name)
         if call.claim():
             self._report(name, permit, out, error, odd=not _USUAL.fullmatch(query))
             if out.asked:
@@ -150,6 +199,8 @@ class Calls:
                 self._observer.call_ended(name, outcome, self._clock() - started, price, detail)
             else:
                 self._observer.call_skipped(name, "not asked")
+        if request.explain:
+            out = replace(out, measured=(self._clock() - started, price if day else 0))
         return out
 
     def _is_late(self, call: _Call) -> bool:
@@ -181,16 +232,17 @@ class Calls:
             breaker.succeeded(permit)
 
     def _capped(self) -> Skip:
-        return Skip("daily cap", DAY - self._now() % DAY)
+        return Skip(CAPPED, DAY - self._now() % DAY)
 
 
 class _Call:
     """One call, reported once: by whoever claims it first.
 
-    permit: its breaker's, once the vendor is asked. ended: released when a thread of the pool has made it.
+    permit: its breaker's, once the vendor is asked. day: that of its credit, "" without one.
+    ended: released when a thread of the pool has made it.
     """
 
-    __slots__ = ("_claim", "deadline", "ended", "error", "outcome", "permit", "source")
+    __slots__ = ("_claim", "day", "deadline", "ended", "error", "outcome", "permit", "source")
 
     outcome: Outcome
 
@@ -198,6 +250,7 @@ class _Call:
         self.source = source
         self.deadline = deadline
         self.permit: Permit | None = None
+        self.day = ""
         self.error: BaseException | None = None
         self.ended = threading.Lock()
         self.ended.acquire()

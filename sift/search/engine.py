@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from sift.flight import SingleFlight
-from sift.observe import NullObserver, Observer
+from sift.observe import NullObserver, NullUsage, Observer, Usage
 from sift.search.answer import compose, may_be_cached, skip_warnings, unavailable
 from sift.search.cachekey import cache_key, hour_bucket
 from sift.search.calls import Calls
 from sift.search.model import Answer, CacheUse, CallerClass, SearchRequest, SearchResult, Skip, Unavailable, unique
+from sift.search.plan import CAPPED, Plan
 from sift.search.protocols import Cache
 from sift.search.query import normalise_query
 
@@ -30,6 +31,7 @@ class Engine:
         cache: Cache | None,
         *,
         observer: Observer | None = None,
+        usage: Usage | None = None,
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -38,6 +40,7 @@ class Engine:
         self._cache = cache
         self._unshared: CacheUse = "off" if cache is None else "miss"
         self._observer = observer or NullObserver()
+        self._usage = usage or NullUsage()
         self._flight: SingleFlight[tuple[SearchResult | Unavailable, CacheUse]] = SingleFlight()
         self._now = now
         self._clock = clock
@@ -49,7 +52,9 @@ class Engine:
         if found is None:
             return None
         self._observer.search_ended(caller_class, "hit", self._clock() - started, answered=True)
-        return Answer(found, "hit")
+        self._usage.spared(found.calls, shared=False)
+        answer = Answer(found, "hit")
+        return self._explained(answer, started) if request.explain else answer
 
     def search(self, request: SearchRequest, caller_class: CallerClass) -> Answer | Unavailable:
         """Return the answer to a request, or why no source answered."""
@@ -58,7 +63,10 @@ class Engine:
         self._observer.search_ended(
             caller_class, found.cache, self._clock() - started, answered=isinstance(found, Answer)
         )
-        return found
+        if found.cache in ("hit", "shared"):
+            calls = found.result.calls if isinstance(found, Answer) else found.calls
+            self._usage.spared(calls, shared=found.cache == "shared")
+        return self._explained(found, started) if request.explain and isinstance(found, Answer) else found
 
     def _search(self, request: SearchRequest, caller_class: CallerClass) -> Answer | Unavailable:
         now = self._now()  # read once: a request that runs past the hour keeps its key
@@ -66,10 +74,7 @@ class Engine:
         key = cache_key(request, self.names, caller_class, hour)
         if found := self._lookup(key):
             return Answer(found, "hit")
-        planned = self.names
-        if skips := self._plan():
-            planned = tuple(name for name in self.names if name not in skips)
-            key = cache_key(request, planned, caller_class, hour)
+        key, planned, skips = self._choose(request, caller_class, hour, key)
 
         def lead() -> tuple[SearchResult | Unavailable, CacheUse]:
             # Again: another leader may have stored the answer since the lookup above.
@@ -86,9 +91,28 @@ class Engine:
             return replace(result, cache=use)
         return Answer(replace(result, skips=unique(skip_warnings(skips) + result.skips)), use)
 
-    def _plan(self) -> dict[str, Skip]:
-        """Return the sources that will not be asked and why, decided before the first call (R5)."""
-        return {name: skip for name in self.names if (skip := self._calls.skip(name))}
+    def plan(self, request: SearchRequest, caller_class: CallerClass) -> Plan:
+        """Return what `search` would do now; ask nobody, spend nothing, report nothing."""
+        hour = hour_bucket(self._now())
+        key = cache_key(request, self.names, caller_class, hour)
+        skips: Mapping[str, Skip] = {}
+        if (found := self._lookup(key)) is None:
+            key, _, skips = self._choose(request, caller_class, hour, key)
+            found = self._lookup(key) if skips else None
+        return self._calls.plan(request, skips, found)
+
+    def _choose(
+        self, request: SearchRequest, caller_class: CallerClass, hour: str, key: bytes
+    ) -> tuple[bytes, tuple[str, ...], dict[str, Skip]]:
+        """Return the key, the sources that will be asked, and those that will not and why (R5).
+
+        key: that of all sources. Decided before the first call.
+        """
+        skips = {name: skip for name in self.names if (skip := self._calls.skip(name))}
+        if not skips:
+            return key, self.names, skips
+        planned = tuple(name for name in self.names if name not in skips)
+        return cache_key(request, planned, caller_class, hour), planned, skips
 
     def _ask(
         self, request: SearchRequest, planned: tuple[str, ...], skips: Mapping[str, Skip]
@@ -96,14 +120,29 @@ class Engine:
         """Ask the planned sources; return what came of it, and whether it may be cached."""
         for name, skip in skips.items():
             self._observer.call_skipped(name, skip.reason)
+            if skip.reason == CAPPED:
+                self._usage.refused(name, len(request.queries))
         # In the form that is in the key: what the vendors are asked must not depend on who asked first.
+        begun = self._clock()
         rounds = [self._calls.ask(normalise_query(query), request, planned) for query in request.queries]
         started = self._clock()
-        result = compose(request, rounds, self._calls.reranked)
+        result = compose(request, rounds, self._calls.reranked, skips)
         if result is None:
             return unavailable(rounds, skips, self.names), False
         result = replace(result, rerank_ms=round((self._clock() - started) * 1000))
+        if result.explanation is not None:
+            sources_ms = round((started - begun) * 1000)
+            timed = result.explanation._replace(sources_ms=sources_ms, merge_ms=result.rerank_ms)
+            result = replace(result, explanation=timed)
         return result, may_be_cached(result, rounds)
+
+    def _explained(self, answer: Answer, started: float) -> Answer:
+        """Return an answer with its explanation for this very request, which began at `started`."""
+        explanation = answer.result.explanation
+        if explanation is None:  # pragma: no cover - `explain` is in the key
+            return answer
+        left, total = self._calls.balances(), round((self._clock() - started) * 1000)
+        return answer._replace(explained=explanation.as_dict(asked=not answer.cached, left=left, total_ms=total))
 
     def _lookup(self, key: bytes) -> SearchResult | None:
         return None if self._cache is None else self._cache.get(key)

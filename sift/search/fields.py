@@ -132,6 +132,13 @@ FIELDS = (
         default=True,
     ),
     Field("digest", "boolean", "Add a warning, and change nothing else", group="answer", default=False),
+    Field(
+        "explain",
+        "boolean",
+        "Say why each hit is there, where all others went, and what it cost",
+        group="answer",
+        default=False,
+    ),
 )
 
 

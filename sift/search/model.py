@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, Literal, NamedTuple
 
+from sift.search.explanation import Explanation
 from sift.search.urls import Address
 
 Mode = Literal["restrict", "prefer"]
@@ -69,12 +70,25 @@ class SearchRequest:
     max_snippet: int = 0  # characters; 0 is all
     rerank: bool = True
     digest: bool = False
+    explain: bool = False
     filter: Filter = Filter()
 
     @property
     def q_len(self) -> int:
         """The number of code points of all queries together."""
         return sum(map(len, self.queries))
+
+
+class Prepared(NamedTuple):
+    """What a source makes of a query before it is called.
+
+    text: the query, cut to what the vendor takes. notes: those known by then.
+    asked: False when the vendor is not to be asked (contract: Notes).
+    """
+
+    text: str
+    notes: tuple[str, ...] = ()
+    asked: bool = True
 
 
 Row = Mapping[str, Any]
@@ -162,6 +176,7 @@ class SourceOut:
     warn: set when the source failed; its hits are then discarded.
     notes: what the source could not do, and what in the query may have made it fail.
     credits: what a paid call cost. asked: False when the source chose not to be asked (contract: Notes).
+    sent: rows of the vendor's list. measured: the call's seconds and the credits counted for it, if they are wanted.
     """
 
     hits: RawHits = RawHits()
@@ -170,6 +185,8 @@ class SourceOut:
     credits: int = 1
     found: int = 0
     asked: bool = True
+    sent: int = 0
+    measured: tuple[float, int] = (0.0, 0)
 
 
 class Skip(NamedTuple):
@@ -198,6 +215,8 @@ class SearchResult:
 
     results: the hits as a JSON array in v1's form, encoded once and spliced into every response.
     warnings: failures, then notes. skips: sources that were not asked, and why.
+    calls: how many were made, by source.
+    explanation: only if it is wanted; `results` then hold their part of it.
     """
 
     results: bytes
@@ -207,6 +226,8 @@ class SearchResult:
     warnings: tuple[str, ...] = ()
     skips: tuple[str, ...] = ()
     rerank_ms: int = 0
+    calls: tuple[tuple[str, int], ...] = ()
+    explanation: Explanation | None = None
 
     def hits(self) -> list[dict[str, Any]]:
         """Decode the hits."""
@@ -215,10 +236,14 @@ class SearchResult:
 
 
 class Answer(NamedTuple):
-    """A result and where it came from."""
+    """A result and where it came from.
+
+    explained: the explanation as this very request gets it, if it is wanted.
+    """
 
     result: SearchResult
     cache: CacheUse
+    explained: Mapping[str, Any] | None = None
 
     @property
     def cached(self) -> bool:
@@ -231,12 +256,14 @@ class Unavailable:
     """A search that no source answered: none could be asked, or all failed in every query (contract: Unavailable).
 
     retry_after: whole seconds until a skipped source may be asked again, if known.
+    calls: how many were made, by source.
     """
 
     warnings: tuple[str, ...]
     sources_failed: tuple[str, ...]
     retry_after: int | None = None
     cache: CacheUse = "miss"
+    calls: tuple[tuple[str, int], ...] = ()
 
 
 _encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False)

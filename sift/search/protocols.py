@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
-from sift.search.model import Filter, SearchResult, SourceOut
+from sift.search.model import Filter, Prepared, SearchResult, Skip, SourceOut
 
 
 class Source(Protocol):
@@ -21,6 +22,15 @@ class Source(Protocol):
     @property
     def reranked(self) -> bool:
         """Whether the source's list takes part in the RRF sum."""
+
+    def skip(self) -> Skip | None:
+        """Return why the vendor must not be asked now, by what it said itself; None if nothing is known."""
+
+    def prepare(self, query: str, filter: Filter) -> Prepared:
+        """Return what `search` would send and note; call nobody."""
+
+    def treats(self, filter: Filter) -> Mapping[str, str]:
+        """Return how each filter that is set would be applied (contract: Plan)."""
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Ask the vendor once, and return or raise before `deadline` (monotonic seconds).
@@ -51,6 +61,9 @@ class Ledger(Protocol):
 
         Only `reserve` decides.
         """
+
+    def balance(self, name: str) -> int | None:
+        """Return the credits left today as they are counted now; None without a cap. Raises LedgerError."""
 
     def reserve(self, name: str, *, deadline: float) -> str | None:
         """Take one credit, waiting until `deadline` at most.

@@ -10,10 +10,12 @@ from typing import Any
 
 from sift.config import SourceConfig, VendorSettings
 from sift.errors import SourceError
-from sift.search.model import Content, Filter, RawHits, Row, SourceOut, not_applied
+from sift.search.model import Content, Filter, Prepared, RawHits, Row, Skip, SourceOut, not_applied
 from sift.sources.dates import count_outside, is_iso
 from sift.sources.headers import HEADERS
+from sift.sources.recall import Recall, recall_notes
 from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
+from sift.sources.treatment import APPROXIMATED, NATIVE, treatments
 from sift.sources.vendor import Vendor
 from sift.wire.endpoint import Endpoint
 
@@ -24,26 +26,61 @@ _COMMAND = re.compile(r"(?:^|\s)(?:[!:]|<[0-9])")  # SearXNG splits at \s too
 
 
 class Searxng:
-    """A SearXNG instance as a source; only its first page is requested. now: Unix time in seconds."""
+    """A SearXNG instance as a source; only its first page is requested.
+
+    now: Unix time in seconds. recall: what is known of its engines.
+    """
 
     name = SETTINGS.name
     reranked = True
 
-    def __init__(self, endpoint: Endpoint, timeout: float, *, now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        timeout: float,
+        *,
+        now: Callable[[], float] = time.time,
+        recall: Recall | None = None,
+    ) -> None:
         self._endpoint = endpoint
+        self._recall = recall
         self.timeout = timeout
         self._now = now
 
     @classmethod
     def from_config(cls, config: SourceConfig, calls: int) -> Searxng:
         """Return the source described by its settings."""
-        return cls(Endpoint(config.url.rstrip("/") + SETTINGS.appends, HEADERS, connections=calls), config.timeout)
+        base = config.url.rstrip("/")
+        described = Endpoint(base + "/config", HEADERS, connections=1)
+        recall = Recall(lambda: described.get_json({}, deadline=time.monotonic() + config.timeout))
+        endpoint = Endpoint(base + SETTINGS.appends, HEADERS, connections=calls)
+        return cls(endpoint, config.timeout, recall=recall)
+
+    def skip(self) -> Skip | None:
+        """Return no skip: nothing is known that would rule a call out."""
+        return None
+
+    def prepare(self, query: str, filter: Filter) -> Prepared:
+        """Return the query as it is: SearXNG takes any."""
+        engines = self._recall.engines if self._recall else None
+        return Prepared(query, notes(query, filter) + recall_notes(self.name, filter, engines))
+
+    def treats(self, filter: Filter) -> dict[str, str]:
+        """Return how each filter is applied."""
+        sent = {"time_range": NATIVE, "exact_match": APPROXIMATED}
+        if filter.restricts:
+            sent["include_domains"] = APPROXIMATED
+        if filter.topic == "news":
+            sent["topic"] = NATIVE
+        return treatments(filter, sent)
 
     def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
         """Search once. Raises SourceError."""
+        if self._recall:
+            self._recall.refresh()
         try:
             body = self._endpoint.get_json(parameters(query, filter), deadline=deadline, fresh=fresh)
-            out = parse(body, notes(query, filter))
+            out = parse(body, self.prepare(query, filter).notes)
         except SourceError as error:
             error.notes = syntax_note(query)  # a command may be why it failed, and asking again will not help
             raise
@@ -97,14 +134,15 @@ def date_note(hits: RawHits, filter: Filter, now: float) -> tuple[str, ...]:
 
 def parse(body: Any, notes: tuple[str, ...] = ()) -> SourceOut:
     """Parse an answer. Raises SourceError, also when no engine answered."""
-    hits = hits_of(rows_of(body, "results"), read_row)
+    rows = rows_of(body, "results")
+    hits = hits_of(rows, read_row)
     unresponsive = body.get("unresponsive_engines")
     silent = len(unresponsive) if isinstance(unresponsive, list) else 0
     if silent and not hits:  # blocked engines must not look like "nothing found"
         raise SourceError("no engine answered")
     if silent:
         notes += (f"{Searxng.name}: {silent} engine{'s' * (silent > 1)} unresponsive",)
-    return SourceOut(hits=hits, found=len(hits), notes=notes)
+    return SourceOut(hits=hits, found=len(hits), sent=len(rows), notes=notes)
 
 
 def read_row(row: Row) -> Content:

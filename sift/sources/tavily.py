@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from sift.config import SourceConfig, VendorSettings
-from sift.search.model import Content, Filter, Row, SourceOut
+from sift.search.model import Content, Filter, Prepared, Row, Skip, SourceOut
 from sift.sources.headers import HEADERS
 from sift.sources.limits import fit, too_long
 from sift.sources.rows import date_of, hits_of, rows_of, score_of, text_of
+from sift.sources.treatment import ENFORCED, NATIVE, treatments
 from sift.sources.vendor import Vendor
 from sift.wire.endpoint import Endpoint
 
@@ -42,13 +43,33 @@ class Tavily:
         endpoint = Endpoint(config.url, {**HEADERS, "Authorization": f"Bearer {config.key}"}, connections=calls)
         return cls(endpoint, config.timeout, reranked=config.rerank)
 
-    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
-        """Search once; hits below `min_score` are dropped before any ranking (R2). Raises SourceError."""
+    def skip(self) -> Skip | None:
+        """Return no skip: nothing is known that would rule a call out."""
+        return None
+
+    def prepare(self, query: str, filter: Filter) -> Prepared:
+        """Cut the query to Tavily's limit, or do not ask at all."""
         fitted, cuts = fit(self.name, query, characters=MAX_CHARACTERS)
         if cuts and filter.exact_match:
-            return SourceOut(notes=(too_long(self.name),), asked=False)
-        body = self._endpoint.post_json(request_body(fitted, filter), deadline=deadline, fresh=fresh)
-        return parse(body, filter.min_score, notes(filter) + cuts)
+            return Prepared(query, (too_long(self.name),), asked=False)
+        return Prepared(fitted, notes(filter) + cuts)
+
+    def treats(self, filter: Filter) -> dict[str, str]:
+        """Return how each filter is applied."""
+        sent = dict.fromkeys(("time_range", "start_date", "end_date", "topic", "exact_match"), NATIVE)
+        if _with_dot(filter.include_domains):
+            sent |= {"include_domains": NATIVE, "include_domains_mode": NATIVE}
+        if _with_dot(filter.exclude_domains):
+            sent["exclude_domains"] = NATIVE
+        return treatments(filter, sent | {"min_score": ENFORCED})
+
+    def search(self, query: str, k: int, filter: Filter, *, deadline: float, fresh: bool = False) -> SourceOut:
+        """Search once; hits below `min_score` are dropped before any ranking (R2). Raises SourceError."""
+        prepared = self.prepare(query, filter)
+        if not prepared.asked:
+            return SourceOut(notes=prepared.notes, asked=False)
+        body = self._endpoint.post_json(request_body(prepared.text, filter), deadline=deadline, fresh=fresh)
+        return parse(body, filter.min_score, prepared.notes)
 
 
 VENDOR = Vendor(SETTINGS, Tavily.from_config)
@@ -97,10 +118,11 @@ def notes(filter: Filter) -> tuple[str, ...]:
 
 def parse(body: Any, min_score: float = 0.0, notes: tuple[str, ...] = ()) -> SourceOut:
     """Parse an answer; a generated answer and other extras are ignored. Raises SourceError."""
-    hits = hits_of(rows_of(body, "results"), read_row)
+    rows = rows_of(body, "results")
+    hits = hits_of(rows, read_row)
     # A hit without a score counts as 0.0, below any min_score.
     kept = hits.at_least(min_score) if min_score else hits
-    return SourceOut(hits=kept, found=len(hits), notes=notes, credits=_credits(body))
+    return SourceOut(hits=kept, found=len(hits), sent=len(rows), notes=notes, credits=_credits(body))
 
 
 def read_row(row: Row) -> Content:

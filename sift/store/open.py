@@ -13,6 +13,7 @@ from sift.search.protocols import Ledger
 from sift.store.mark import Mark
 from sift.store.sqlite.jobs import SqliteJobs
 from sift.store.sqlite.ledger import SqliteLedger
+from sift.store.usage import Counts, Used
 
 LEDGER_FILE = "ledger.sqlite3"
 BATCHES_FILE = "batches.sqlite3"
@@ -20,13 +21,19 @@ _IMPORT_WAIT = 30.0  # seconds; somebody watches, and no search waits
 
 
 class CreditLedger(Ledger, Protocol):
-    """A ledger, with what the status shows of it."""
+    """A ledger, with what status and usage show of it, and the counts that go with it."""
 
     def spent(self, name: str) -> int:
         """Return the credits spent today. Raises LedgerError."""
 
     def resets_at(self) -> str:
         """Return the end of the current day, in ISO 8601 with `Z`."""
+
+    def add_usage(self, counts: Counts) -> None:
+        """Add to the counts of calls that cost no credit. Raises LedgerError."""
+
+    def usage(self, days: int) -> list[Used]:
+        """Return what was used in the last days, the newest first. Raises LedgerError."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,7 @@ class Endpoint:
 
     headers: sent with every request. connections: the most idle connections to keep.
     resolver: resolves the host; by default one of its own. clock: the clock that deadlines refer to, in seconds.
+    heard: called with the headers of every answer, names in lower case; it must return at once and never raise.
     """
 
     def __init__(
@@ -88,12 +89,14 @@ class Endpoint:
         connections: int,
         resolver: Resolver | None = None,
         clock: Callable[[], float] = time.monotonic,
+        heard: Callable[[Mapping[str, str]], None] | None = None,
     ) -> None:
         parts = urlsplit(url)
         origin = url[: len(f"{parts.scheme}://{parts.netloc}")]  # as spelled by the operator, who may write `HTTP://`
         self._url = url if parts.path else f"{origin}/{url[len(origin) :]}"
         self._headers = {"Host": parts.netloc, "Accept-Encoding": ACCEPT_ENCODING, **headers}
         self._clock = clock
+        self._heard = heard
         host, tls = (parts.hostname or "").rstrip("."), tls_context() if parts.scheme == "https" else None
         connect = partial(dial, host, parts.port or (443 if tls else 80), resolver=resolver or Resolver(), tls=tls)
         self._pool = Pool(connect, connections, clock)
@@ -127,6 +130,8 @@ class Endpoint:
         call.answered = True
         raw: Any = response.raw
         with raw:
+            if self._heard is not None:
+                self._heard(raw.headers)
             _check_status(raw.status, raw.headers)
             try:
                 content = read_body(raw, MAX_BODY)

@@ -10,7 +10,7 @@ import sys
 import threading
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from itertools import count
 from statistics import median
@@ -36,8 +36,9 @@ class Fetches:
     def __init__(self, stage: Stage, address: str) -> None:
         self.stage = stage
         self.address = address
-        # One caller may use a quarter of the places.
-        self.sift = stage.service("fetch", "wsgi:app", SIFT_FETCH_PLACES=str(4 * AT_A_TIME))
+        # One caller may use a quarter of the places, which are half of the threads at most.
+        places = 4 * AT_A_TIME
+        self.sift = stage.service("fetch", "wsgi:app", SIFT_FETCH_PLACES=str(places), SIFT_THREADS=str(2 * places))
         self.plain = stage.service(
             "plain", "tests.bench.plain_fetch:app", SIFT_THREADS=str(AT_A_TIME), SIFT_CPU_AFFINITY="off"
         )
@@ -105,12 +106,13 @@ def memory_use(fetches: Fetches) -> Iterator[Finding]:
 def searches(fetches: Fetches, effort: Effort) -> Iterator[Finding]:
     """Compare kept searches beside hostile fetches with kept searches alone."""
     stage = fetches.stage
-    target = stage.cached(fetches.sift)
+    service = stage.service("fetch-searches", "wsgi:app")
+    target = stage.cached(service)
     pattern = open_loop(SEARCHES, effort.seconds * 2)
     ratios, alone, beside = [], [], []
     for _ in range(effort.rounds):
         (calm,) = interleave([target], pattern, 1, open_loop(SEARCHES, 0.5))[0]
-        with hostile_fetches(fetches):
+        with hostile_fetches(fetches, service):
             (busy,) = interleave([target], pattern, 1, open_loop(SEARCHES, 0.5))[0]
         alone.append(calm.quantile(0.99) * 1000)
         beside.append(busy.quantile(0.99) * 1000)
@@ -120,15 +122,17 @@ def searches(fetches: Fetches, effort: Effort) -> Iterator[Finding]:
 
 
 @contextmanager
-def hostile_fetches(fetches: Fetches) -> Iterator[None]:
-    """Keep 16 hostile fetches under way."""
+def hostile_fetches(fetches: Fetches, service: Process) -> Iterator[None]:
+    """Keep all 16 places of a service busy with hostile fetches, those of four callers."""
     over = threading.Event()
 
-    def fetch() -> None:
+    def fetch(token: str) -> None:
         while not over.is_set():
-            fetches.ask(fetches.sift, fetches.url("hostile"))
+            with suppress(OSError):  # those that wait too long for a child end in a 504
+                fetches.stage.ask(service, {"url": fetches.url("hostile")}, PATH, token)
 
-    threads = [threading.Thread(target=fetch, daemon=True) for _ in range(AT_A_TIME)]
+    tokens = fetches.stage.tokens * (AT_A_TIME // len(fetches.stage.tokens))
+    threads = [threading.Thread(target=fetch, args=(token,), daemon=True) for token in tokens]
     for thread in threads:
         thread.start()
     try:

@@ -36,7 +36,8 @@ class Stage:
     def __enter__(self) -> Stage:
         self._stack = ExitStack()
         self.folder = Path(self._stack.enter_context(TemporaryDirectory(prefix="sift-bench-")))
-        self.token = self._make_key()
+        self.tokens = self._make_keys()
+        self.token = self.tokens[0]
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -101,9 +102,9 @@ class Stage:
         """Wait for a first correct answer."""
         self.ask(process, {"query": "warm up"})
 
-    def ask(self, process: Process, body: dict[str, Any], path: str = PATH) -> bytes:
+    def ask(self, process: Process, body: dict[str, Any], path: str = PATH, token: str = "") -> bytes:
         """Post a body once; raise on any status but 200."""
-        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {token or self.token}", "Content-Type": "application/json"}
         url = f"http://127.0.0.1:{process.port}{path}"
         request = urllib.request.Request(url, json.dumps(body).encode(), headers)
         with _opener.open(request, timeout=40) as response:
@@ -156,13 +157,18 @@ class Stage:
             said: dict[str, Any] = json.load(response)
             return said
 
-    def _make_key(self) -> str:
-        key_id, secret = "benchkey", secrets.token_urlsafe(32)
-        entry = {"id": key_id, "name": "bench", "class": "fleet", "created": "2026-01-01T00:00:00Z"}
+    def _make_keys(self) -> list[str]:
+        """Make the keys of four callers."""
+        secrets_by_id = {f"benchke{chr(97 + number)}": secrets.token_urlsafe(32) for number in range(4)}
+        common = {"class": "fleet", "created": "2026-01-01T00:00:00Z"}
+        entries = [
+            {"id": key, "name": f"bench{key[-1]}", **common, "sha256": hashlib.sha256(secret.encode()).hexdigest()}
+            for key, secret in secrets_by_id.items()
+        ]
         path = self.folder / "keys.json"
         path.touch(0o600)
-        path.write_text(json.dumps([entry | {"sha256": hashlib.sha256(secret.encode()).hexdigest()}]))
-        return f"sift_{key_id}_{secret}"
+        path.write_text(json.dumps(entries))
+        return [f"sift_{key}_{secret}" for key, secret in secrets_by_id.items()]
 
 
 def unique_query(queries: int = 1) -> dict[str, object]:

@@ -92,7 +92,7 @@ class Service:
 def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)) or "null")
             service.asked.append((self.path, self.headers, body))
             service.arrived.set()
             service.may_answer.wait(30)

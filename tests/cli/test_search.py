@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sift.cli.terminal import document, printable
+from tests.cli.conftest import ENVELOPE
 
 SIFT_SEARCH = ("sift", "search")
 HOSTILE = "a\x1b[31mred\x1b[0m\x1b]0;title\x07b\x9b2Jc\x85d\u202ee\x7ff\x00g\rh\u2028i\u2066j"
@@ -29,7 +30,7 @@ def test_every_flag_set_posts_its_field(run: Any, service: Any) -> None:
         *("search", 'say "x"', "--k", "3", "--no-rerank", "--json", "--domains-mode", "prefer"),
         *("--include-domain", "a.example", "--include-domain", "b.example", "--exclude-domain", "c.example"),
         *("--time-range", "month", "--start-date", "2026-09-01", "--end-date", "2026-09-29", "--topic", "news"),
-        *("--exact-match", "--min-score", "0.5"),
+        *("--exact-match", "--min-score", "0.5", "--explain"),
     )
     assert done.returncode == 0
     path, headers, body = service.asked[0]
@@ -47,6 +48,7 @@ def test_every_flag_set_posts_its_field(run: Any, service: Any) -> None:
         "topic": "news",
         "exact_match": True,
         "min_score": 0.5,
+        "explain": True,
     }
 
 
@@ -146,6 +148,86 @@ def test_bad_setting_is_a_usage_error_naming_it(call: Any, service: Any, setting
 
 
 # --- what is printed -----------------------------------------------------------------------------------------------
+
+
+def test_explanation_is_not_mixed_into_piped_text(run: Any, service: Any) -> None:
+    """contract: Command line: four lines a hit, whatever was asked; `--json` has the explanation."""
+    why = [{"query": 1, "source": "searxng", "rank": 1, "share": 1 / 61}]
+    hits = [hit | {"why": why, "copies": []} for hit in ENVELOPE["results"]]
+    service.answers(ENVELOPE | {"results": hits, "explain": {"sources": []}})
+    assert run("search", "x", "--explain").stdout == run("search", "x").stdout
+    assert "#1" not in run("search", "x", "--explain").stdout
+    assert json.loads(run("search", "x", "--explain", "--json").stdout)["results"] == hits
+
+
+PLAN = {
+    "queries": ["x"],
+    "cached": False,
+    "sources": [
+        {"source": "searxng", "asked": True, "calls": 1, "credits": 0, "filters": {"topic": "native"}, "notes": []},
+        {
+            "source": "tavily",
+            "asked": "daily cap",
+            "calls": 0,
+            "credits": 0,
+            "filters": {},
+            "notes": ["tavily: query cut to 400 characters"],
+            "queries": ["\x1b[31mxx"],
+        },
+    ],
+    "credits": {"most": 2, "left": {"tavily": None}},
+    "worst_case_seconds": 8,
+    "warnings": ["unknown field ignored: y"],
+}
+
+
+def test_plan_is_asked_for_and_shown(call: Any, service: Any) -> None:
+    """contract: Command line: `--plan` posts the same fields to /v1/plan; calls, filters, notes, costs, time."""
+    service.answers(PLAN)
+    done = call("search", "x", "--plan", "--topic", "news")
+    assert (service.asked[0][0], service.body) == ("/v1/plan", {"query": "x", "topic": "news"})
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "searxng: 1 call",
+        "    topic: native",
+        "tavily: not asked (daily cap)",
+        "    note: query cut to 400 characters",
+        "    query as cut: xx",
+        "credits: at most 2, unknown left for tavily",
+        "time: at most 8 s",
+    ]
+    assert done.stderr == "warning: unknown field ignored: y\n"
+
+
+def test_plan_of_a_cached_search_says_so_first(call: Any, service: Any) -> None:
+    """contract: Command line: the first line is the answer."""
+    service.answers(PLAN | {"cached": True})
+    assert call("search", "x", "--plan").stdout.splitlines()[0] == "cached: nobody would be asked"
+
+
+def test_plan_as_json_is_the_plan_alone(call: Any, service: Any) -> None:
+    """contract: Command line: `--json` prints the service's JSON and nothing else."""
+    service.answers(PLAN)
+    done = call("search", "x", "--plan", "--json")
+    assert (json.loads(done.stdout), done.stderr) == (PLAN, "")
+
+
+@pytest.mark.parametrize(
+    ("payload", "status", "code"),
+    [
+        ({"error": "invalid search", "hint": "k"}, 400, 2),
+        ({"error": "unauthorized", "hint": ""}, 401, 3),
+        ({"results": [], "warnings": []}, 200, 1),
+        ({"error": "x", "hint": ""}, 502, 4),
+    ],
+)
+def test_plan_that_is_refused_ends_as_a_search_does(
+    call: Any, service: Any, payload: dict[str, Any], status: int, code: int
+) -> None:
+    """contract: Command line: the same exit codes."""
+    service.answers(payload, status)
+    done = call("search", "x", "--plan")
+    assert (done.returncode, done.stdout) == (code, "")
 
 
 def test_text_is_title_url_snippet_and_a_known_date(run: Any) -> None:

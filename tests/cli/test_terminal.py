@@ -102,6 +102,55 @@ def test_text_of_others_cannot_style_the_screen(show: Any, service: Any) -> None
     ]
 
 
+EXPLAIN = {
+    "sources": [
+        {"source": "searxng", "query": 1, "outcome": "ok", "ms": 212, "hits": 20, "credits": 0},
+        {"source": "tavily", "query": 1, "outcome": "daily cap", "ms": 0, "hits": 0, "credits": 0},
+    ],
+    "dropped": {"unusable": 0, "repeats": 26, "min_score": 2, "domains": 4, "beyond_k": 23},
+    "credits": {"spent": 1, "saved": 0, "left": {"tavily": 28}},
+    "ms": {"total": 231, "sources": 212, "merge": 3},
+}
+
+
+def test_explained_answer_has_a_line_under_each_hit_and_a_table(show: Any, service: Any) -> None:
+    """contract: Command line: which lists hold it at which rank, the score; then sources, rows, credits and times."""
+    why = [{"query": 1, "source": "searxng", "rank": 1, "share": 1 / 61}]
+    why.append({"query": 1, "source": "tavily", "rank": 4, "share": 1 / 64})
+    hit = HIT | {"score": 0.03201, "why": why, "copies": []}
+    service.answers({"queries": ["x"], "results": [hit], "warnings": [], "explain": EXPLAIN})
+    shown = STYLE.sub("", show("search", "x", "--explain", rows=80))
+    hits, table = shown.split("\n\n")
+    assert hits.split("\n")[-1] == "   searxng #1 · tavily #4 → 0.0320"
+    assert table.split("\n")[:-1] == [
+        "source   query  outcome     ms  hits  credits",
+        "searxng      1  ok         212    20        0",
+        "tavily       1  daily cap    0     0        0",
+        "dropped: 26 repeats, 2 under min_score, 4 by domain, 23 beyond k",
+        "credits: 1 spent, 0 saved, 28 left for tavily",
+        "ms: 231 in all, 212 for the sources, 3 for merging",
+    ]
+    assert service.body == {"query": "x", "explain": True}
+
+
+def test_line_of_several_queries_names_the_query(show: Any, service: Any) -> None:
+    """contract: Command line: the same source may hold a hit for several queries. Plain characters where it must be."""
+    entry = {"source": "searxng", "rank": 2, "place": 1, "share": 1 / 61}
+    hit = HIT | {"score": 0.0328, "why": [entry | {"query": 1}, entry | {"query": 2}], "copies": []}
+    service.answers({"queries": ["x", "y"], "results": [hit], "warnings": []})
+    shown = STYLE.sub(
+        "", show("search", "x", "--explain", rows=80, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    )
+    assert shown.split("\n")[-2] == "   query 1 searxng #2 - query 2 searxng #2 -> 0.0328"
+
+
+def test_explanation_of_others_cannot_style_the_screen(show: Any, service: Any) -> None:
+    """contract: Command line: control sequences never reach the terminal, not in a name or an outcome either."""
+    explain = EXPLAIN | {"sources": [EXPLAIN["sources"][0] | {"outcome": "\x1b[31mred"}]}  # type: ignore[index]
+    service.answers({"queries": ["x"], "results": [], "warnings": [], "explain": explain})
+    assert "\x1b[31m" not in show("search", "x", "--explain", rows=80)
+
+
 def test_long_wait_is_explained_and_the_line_erased(open_terminal: Open, service: Any) -> None:
     """contract: Command line: a person who waits for more than a second learns what for."""
     service.may_answer.clear()

@@ -21,7 +21,7 @@ from tests.service import Service
 from tests.vendors import Vendors, for_all, reply
 
 FOREIGN = ["-H", "Origin: http://page.example"]
-NO_ENDPOINT = "sift: no such endpoint; POST /v2/search is the only one"
+NO_ENDPOINT = "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape"
 STATUS = ["version", "since", "sources", "cache", "demo"]
 ENVELOPE = ["queries", "results", "sources_ok", "sources_failed", "warnings", "cached", "sizes"]
 
@@ -153,6 +153,7 @@ def checks(key: list[str]) -> Iterator[Check]:
         ("k", {"k": "8"}),
         ("rerank", {"rerank": 1}),
         ("digest", {"digest": "true"}),
+        ("explain", {"explain": 1}),
     ]
     for field, filters in wrong:
         yield v1(f"bad {json.dumps(filters)}", {"query": "x", **filters}, error(400, "invalid search", field))
@@ -174,7 +175,7 @@ def checks(key: list[str]) -> Iterator[Check]:
     for limit in (0, 101, "5"):
         yield v2(f"v2: limit {limit!r}", {"query": "x", "limit": limit}, v2_error(400, "invalid search", "limit"))
     yield v2("v2: no JSON", "nonsense", v2_error(400, "invalid json"))
-    yield "v2: unknown path", "/v2/scrape", [*key, *data({"url": "x"})], v2_error(404, NO_ENDPOINT)
+    yield "v2: unknown path", "/v2/crawl", [*key, *data({"url": "x"})], v2_error(404, NO_ENDPOINT)
 
 
 def locked_checks() -> Iterator[Check]:

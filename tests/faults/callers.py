@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from tests.service import Reply, Service
 
 FIELDS = [
-    *("query", "queries", "k", "rerank", "digest", "include_domains", "exclude_domains", "include_domains_mode"),
+    *(
+        "query",
+        "queries",
+        "k",
+        "rerank",
+        "digest",
+        "explain",
+        "include_domains",
+        "exclude_domains",
+        "include_domains_mode",
+    ),
     *("time_range", "start_date", "end_date", "topic", "min_score", "exact_match", "limit", "caller_class"),
 ]
 VALID: dict[str, Any] = {
@@ -19,6 +29,7 @@ VALID: dict[str, Any] = {
     "k": 5,
     "rerank": True,
     "digest": False,
+    "explain": True,
     "include_domains": ["docs.example"],
     "exclude_domains": ["shared.example"],
     "include_domains_mode": "prefer",
@@ -133,7 +144,15 @@ def check(path: str, answer: Reply) -> None:
         assert parsed["success"] is (answer.status == 200)
         assert isinstance(parsed["data"]["web"] if answer.status == 200 else parsed["error"], list | str)
     elif answer.status == 200:
-        assert set(parsed) == {"queries", "results", "sources_ok", "sources_failed", "warnings", "cached", "sizes"}
+        assert parsed.keys() - {"explain"} == {
+            "queries",
+            "results",
+            "sources_ok",
+            "sources_failed",
+            "warnings",
+            "cached",
+            "sizes",
+        }
     else:
         assert set(parsed) == {"error", "hint"}
         assert parsed["error"] in ("invalid json", "invalid query", "invalid search", "request too large")

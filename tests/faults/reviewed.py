@@ -117,6 +117,16 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
         "search": [
             "say(document(response.payload, sys.stdout.encoding))",
+            "say(line)",
+            "warn(response.payload['warnings'])",
+        ],
+    },
+    "sift/cli/usage.py": {
+        "usage": [
+            "complain('forbidden: the key must be of class fleet' if is_class else refusal(response))",
+            "say(document(response.payload, sys.stdout.encoding))",
+            "say(line)",
+            "tell('nothing was used')",
         ],
     },
     "sift/cli/service.py": {
@@ -250,6 +260,11 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
     "sift/store/postgres/ledger.py": {
         "_compare": [
             "_log.warning('caps_differ', extra={'fields': {'source': name, 'cap': cap, 'other': stored}})",
+        ],
+    },
+    "sift/store/usage.py": {
+        "widen": [
+            "str(error)",
         ],
     },
     "sift/server/__main__.py": {

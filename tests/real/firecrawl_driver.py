@@ -1,4 +1,4 @@
-"""Runs in another Python environment: search with its Firecrawl SDK, one JSON line in, one JSON line out."""
+"""Runs in another Python environment: call its Firecrawl SDK, one JSON line in, one JSON line out."""
 
 import json
 import sys
@@ -10,6 +10,8 @@ from firecrawl import Firecrawl
 def call(url: str, key: str | None, arguments: dict, method: str = "search") -> dict:
     try:
         data = getattr(Firecrawl(api_key=key, api_url=url), method)(**arguments)
+        if method == "scrape":
+            return {"document": data.model_dump(mode="json")}
         web = None if data.web is None else [item.model_dump() for item in data.web]
         return {"web": web, "kinds": sorted({type(item).__name__ for item in data.web or []})}
     except Exception as error:  # the kind of error is the result

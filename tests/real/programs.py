@@ -163,9 +163,12 @@ class Nginx(Program):
 
 
 class Searx(Program):
-    """Debian's searx with one engine, which queries a URL that answers in SearXNG's format."""
+    """Debian's searx with one engine, which queries a URL that answers in SearXNG's format.
 
-    def __init__(self, directory: Path, engine_url: str) -> None:
+    undated: also an engine of the same kind that knows neither dates nor news.
+    """
+
+    def __init__(self, directory: Path, engine_url: str, *, undated: bool = False) -> None:
         self.port = free_port()
         settings = _searx_example()
         settings["search"]["formats"] = ["html", "json"]  # SearXNG needs this; its ancestor searx always offers JSON
@@ -186,6 +189,10 @@ class Searx(Program):
                 "content_query": "content",
             }
         ]
+        if undated:
+            (first,) = settings["engines"]
+            less = {"name": "less", "shortcut": "less", "categories": "general", "time_range_support": False}
+            settings["engines"].append(first | less)
         settings.pop("checker", None)  # it would query the engines periodically
         path = directory / "settings.yml"
         path.write_text(yaml.safe_dump(settings))

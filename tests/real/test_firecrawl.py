@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from tests.real.conftest import Running
-from tests.service import ROOT
+from tests.service import ROOT, Service
 from tests.vendors import BODIES, NAMES, hit, reply, searxng_body
 
 PINNED = "4.17.0"
+PAGE = "https://docs.python.org/3/reference/compound_stmts.html"
 DRIVER = Path(__file__).with_name("firecrawl_driver.py")
 
 
@@ -184,11 +185,22 @@ def test_bad_query_error_with_its_reason(search: Search) -> None:
     assert "invalid query - query must be a non-empty string of at most 1500 characters" in found["message"]
 
 
-@pytest.mark.parametrize("method", ["scrape", "map"])
-def test_call_that_is_no_search_error_that_names_what_exists(method: str, sdk: Sdk, running: Running) -> None:
-    """contract: Firecrawl door: who asks for more than a search reads that this is Sift, and what it has."""
-    found = sdk.call(method, running.service.url, running.tokens.restricted, {"url": "https://a.example/"})
-    assert "sift: no such endpoint; POST /v2/search is the only one - this service searches" in found["message"]
+def test_call_that_sift_does_not_have_error_that_names_what_exists(sdk: Sdk, running: Running) -> None:
+    """contract: Firecrawl door: who asks for more than there is reads that this is Sift, and what it has."""
+    found = sdk.call("map", running.service.url, running.tokens.restricted, {"url": "https://a.example/"})
+    assert "sift: no such endpoint; there are POST /v2/search and" in found["message"]
+
+
+def test_scrape_gives_the_page_as_hermes_asks_for_it(sdk: Sdk, tmp_path: Path) -> None:
+    """contract: Scrape: Hermes' `web_extract` asks for markdown and html; a demo page needs no network."""
+    asked = {"url": PAGE, "formats": ["markdown", "html"], "wait_for": 3000}
+    with Service(tmp_path, {"SIFT_DEMO": "on"}) as service:
+        found = sdk.call("scrape", service.url, "any", asked)["document"]
+        refused = sdk.call("scrape", service.url, "any", {"url": "http://169.254.169.254/latest/meta-data/"})
+    assert "async def" in found["markdown"]
+    assert "<h1>Coroutines</h1>" in found["html"]
+    assert (found["metadata"]["source_url"], found["metadata"]["status_code"]) == (PAGE, 200)
+    assert (refused["error"], "url not allowed - address" in refused["message"]) == ("BadRequestError", True)
 
 
 def test_query_that_the_sdk_lets_through_refused(search: Search) -> None:

@@ -10,6 +10,7 @@ import pytest
 from sift import demo
 from tests.real.programs import SEARX_EXAMPLES, Searx
 from tests.service import Service
+from tests.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(
     not (shutil.which("searx-run") and SEARX_EXAMPLES.is_dir()), reason="searx is not installed (Debian: searx)"
@@ -63,6 +64,23 @@ def test_query_of_many_characters_arrives(service: Service) -> None:
     which the instance itself takes.
     """
     assert service.search("検" * 1500)["sources_ok"] == ["searxng"]
+
+
+def test_engines_that_a_filter_leaves_out_are_noted(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """contract: Recall: a real instance tells which engines it has; those without dates or news are counted."""
+    path = tmp_path_factory.mktemp("less")
+    with (
+        Searx(path, demo.start("searxng"), undated=True) as searx,
+        Service(path, {"SIFT_SEARXNG_URL": searx.url, "SIFT_CACHE_TTL": "0"}) as running,
+    ):
+        wait_for(lambda: running.search("context manager", time_range="month")["warnings"] != [])
+        both = running.search("context manager", time_range="month", topic="news")
+        plain = running.search("context manager")
+    assert both["warnings"] == [
+        "searxng: time_range searched 1 of 2 engines",
+        "searxng: topic=news searched 1 of 2 engines",
+    ]
+    assert plain["warnings"] == []
 
 
 def test_engine_that_does_not_answer_is_no_empty_list(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -95,7 +95,7 @@ def test_fields_of_request_and_filter_are_all_decided() -> None:
     shown = payload(
         load_search({**FULL, "time_range": None, "start_date": "2026-09-01", "end_date": "2026-09-02"}), (), "fleet", ""
     )
-    shown |= payload(load_search(FULL), (), "fleet", "")
+    shown |= payload(load_search({**FULL, "explain": True}), (), "fleet", "")
     assert in_filter | in_request == (shown.keys() - {"caller_class", "hour", "sources"}) | NOT_IN_KEY
     assert not in_filter & in_request  # in one object, a name used twice would hide one of them
     assert set(NOT_IN_KEY) == {"digest"}
@@ -137,6 +137,7 @@ SAME = [
     pytest.param({"min_score": 1}, {"min_score": 1.0}, id="1-and-1.0"),
     pytest.param({}, {"exact_match": False}, id="omitted-exact-match-and-false"),
     pytest.param({}, {"digest": True}, id="digest-changes-a-warning-only"),
+    pytest.param({}, {"explain": False}, id="omitted-explain-and-false"),
     pytest.param({}, {"k": 8, "rerank": True, "max_snippet": 0}, id="defaults-spelled-out"),
     pytest.param({"k": 5}, {"max_results": 5}, id="k-and-its-other-name"),
     pytest.param({}, {"include_domains": [], "time_range": "", "topic": None}, id="omitted-forms"),

@@ -315,6 +315,7 @@ BAD = {
     "max_snippet": -1,
     "rerank": 1,
     "digest": 1,
+    "explain": 1,
 }
 ORDER = list(BAD)
 
@@ -406,6 +407,7 @@ ACCEPTED = [
     pytest.param({"query": "a", "max_snippet": 10000}, SearchRequest(("a",), max_snippet=10000), id="max-snippet"),
     pytest.param({"query": "a", "rerank": False}, SearchRequest(("a",), rerank=False), id="rerank-false"),
     pytest.param({"query": "a", "digest": True}, SearchRequest(("a",), digest=True), id="digest-true"),
+    pytest.param({"query": "a", "explain": True}, SearchRequest(("a",), explain=True), id="explain-true"),
     pytest.param({"query": "a"} | dict.fromkeys(BAD) | {"queries": None}, SearchRequest(("a",)), id="every-field-null"),
     pytest.param(
         {"query": "a", "include_domains": [], "exclude_domains": [], "include_domains_mode": "", "time_range": ""}

@@ -103,3 +103,19 @@ def test_threads_ask_at_once_cap_is_exact(engine: Engine, clock: Clock) -> None:
     for thread in threads:
         thread.join(60)
     assert (len(taken), sum(taken)) == (24, 5)
+
+
+def test_use_is_counted_beside_the_credits_for_all_processes(engine: Engine, clock: Clock) -> None:
+    """contract: Usage: paid calls with their credit, the others as they are booked; days that are asked for, no others."""
+    one, other = (engine.ledger(clock, {"tavily": 5}) for _ in range(2))
+    assert (one.balance("tavily"), one.balance("searxng")) == (5, None)
+    assert take(one, 3) == 3
+    one.settle("tavily", "2026-09-29", 0)
+    one.settle("tavily", "2026-09-29", 4)
+    assert (one.balance("tavily"), other.balance("tavily")) == (0, 0)
+    for ledger in (one, other):
+        ledger.add_usage({("2026-09-29", "searxng", "calls"): 2, ("2026-09-29", "tavily", "refused_by_cap"): 1})
+    other.add_usage({("2026-09-28", "searxng", "spared_by_cache"): 7, ("2026-01-01", "searxng", "calls"): 9})
+    today = [("2026-09-29", "searxng", 4, 0, 0, 0, 0), ("2026-09-29", "tavily", 2, 5, 0, 0, 2)]
+    assert [tuple(each) for each in one.usage(1)] == today
+    assert [tuple(each) for each in other.usage(90)] == [*today, ("2026-09-28", "searxng", 0, 0, 7, 0, 0)]

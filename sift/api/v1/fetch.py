@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from flask import Blueprint, Response, g, request
 
@@ -16,14 +17,37 @@ from sift.fetch.schema import load_fetch, unknown_field_warnings
 
 bp = Blueprint("v1_fetch", __name__, url_prefix="/v1")
 
+MEMO_BODY = 2048
+"""Bytes; larger bodies are not memoised, which bounds the memory of the memo."""
+
+
+class Reading(NamedTuple):
+    """A parsed body: the request, and the warnings on it."""
+
+    request: FetchRequest
+    warnings: tuple[str, ...]
+
 
 @bp.post("/fetch")
 def fetch() -> Response:
     """Open one page."""
-    payload = parse_object(read_body(request.environ))
-    wanted = load_fetch(payload)
-    page, is_cached = run_fetch(services(), g.caller, wanted)
-    return json_response(envelope(wanted, page, unknown_field_warnings(payload), is_cached=is_cached))
+    reading = read(read_body(request.environ))
+    page, is_cached = run_fetch(services(), g.caller, reading.request)
+    return json_response(envelope(reading.request, page, reading.warnings, is_cached=is_cached))
+
+
+def read(body: bytes) -> Reading:
+    """Parse and validate a body. Raises InvalidJsonError, InvalidFetchError."""
+    return (_read_memoised if len(body) <= MEMO_BODY else _read)(body)
+
+
+def _read(body: bytes) -> Reading:
+    payload = parse_object(body)
+    return Reading(load_fetch(payload), unknown_field_warnings(payload))
+
+
+# Agents repeat requests, and the result depends on nothing but the bytes.
+_read_memoised = lru_cache(maxsize=512)(_read)
 
 
 def envelope(wanted: FetchRequest, page: Page, warnings: tuple[str, ...], *, is_cached: bool) -> dict[str, Any]:

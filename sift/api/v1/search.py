@@ -45,15 +45,16 @@ def read(body: bytes) -> Reading:
 def envelope(answer: Answer, queries: bytes, warnings: tuple[str, ...]) -> bytes:
     """Return the response body, keys in the contract's order, around the hits that are already encoded."""
     result = answer.result
-    rest = encode(
-        {
-            "sources_ok": result.sources_ok,
-            "sources_failed": result.sources_failed,
-            "warnings": result.warnings + result.skips + warnings,
-            "cached": answer.cached,
-            "sizes": result.sizes._asdict(),
-        }
-    )
+    described = {
+        "sources_ok": result.sources_ok,
+        "sources_failed": result.sources_failed,
+        "warnings": result.warnings + result.skips + warnings,
+        "cached": answer.cached,
+        "sizes": result.sizes._asdict(),
+    }
+    if answer.explained is not None:
+        described["explain"] = answer.explained
+    rest = encode(described)
     return b'{"queries": %b, "results": %b, %b' % (queries, result.results, rest[1:])
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -55,11 +56,20 @@ class JobLostError(Exception):
         self.begun = begun
 
 
-def command_line(limits: Limits, path: Sequence[str]) -> list[str]:
-    """Return the command line of a child that imports from the directories of `path`."""
+def command_line(limits: Limits, path: Sequence[str], which: Callable[[str], str | None] = shutil.which) -> list[str]:
+    """Return the command line of a child that imports from the directories of `path`.
+
+    Where `chrt` and `taskset` are, they put it behind everything else before the interpreter starts: until then it has
+    the precedence of the service, and the one CPU of its worker.
+    """
     places = [place for place in path if place]
     places += [] if _ROOT in places else [_ROOT]
-    return [sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, json.dumps(places), json.dumps(asdict(limits))]
+    behind: list[str] = []
+    if taskset := which("taskset") if limits.cpus else None:
+        behind += [taskset, "-c", ",".join(map(str, limits.cpus))]
+    if chrt := which("chrt"):
+        behind += [chrt, "--idle", "0"]
+    return [*behind, sys.executable, "-I", "-S", "-B", "-c", _PROGRAM, json.dumps(places), json.dumps(asdict(limits))]
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -89,7 +99,9 @@ class Child:
             bufsize=0,
             cwd="/",
             env=dict(environ),
-            start_new_session=True,  # a terminal's Ctrl-C is for the service
+            # A terminal's Ctrl-C is for the service. A session of its own would also be a scheduling group of its own,
+            # with as much of the processor as the whole service, however nice it is (autogroups, sched(7)).
+            process_group=0,
         )
         assert self._process.stdin
         assert self._process.stdout

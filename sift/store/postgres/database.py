@@ -15,6 +15,7 @@ from sift.errors import StoreError
 from sift.search.breaker import Breaker, Permit, State
 from sift.store.batches.tables import TABLES
 from sift.store.mark import Mark
+from sift.store.postgres import usage
 from sift.store.postgres.connection import Connection, EngineTimeoutError, PostgresSession, connect
 from sift.store.postgres.pool import Pool
 
@@ -46,8 +47,10 @@ _TABLES = (
         one INTEGER PRIMARY KEY CHECK (one = 1), version INTEGER NOT NULL, identity BIGINT NOT NULL
     )""",
     """CREATE TABLE IF NOT EXISTS sift_spent (
-        source TEXT NOT NULL, day DATE NOT NULL, credits BIGINT NOT NULL, PRIMARY KEY (source, day)
+        source TEXT NOT NULL, day DATE NOT NULL, credits BIGINT NOT NULL, calls BIGINT NOT NULL DEFAULT 0,
+        PRIMARY KEY (source, day)
     )""",
+    usage.TABLE,
     "CREATE TABLE IF NOT EXISTS sift_caps (source TEXT NOT NULL, day DATE NOT NULL, cap BIGINT NOT NULL,"
     " PRIMARY KEY (source, day))",
     # Prices and refunds that were booked, so that a booking whose answer was lost can be repeated.

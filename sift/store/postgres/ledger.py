@@ -9,17 +9,21 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from sift.errors import StoreError
 from sift.search.protocols import LedgerError, LedgerLostError
-from sift.store.batches.session import Row
+from sift.store.batches.session import Row, Session
+from sift.store.postgres import usage
 from sift.store.postgres.database import Database, LostStoreError
+from sift.store.usage import Counts, Used
 
+_T = TypeVar("_T")
 _log = logging.getLogger("sift.store")
 
 _READ_WAIT = 0.25  # seconds that a read may wait: nothing has been asked yet
 _SETTLE_WAIT = 0.1
+_USAGE_WAIT = 1.0
 _CLOSE_WAIT = 5.0
 
 # The day is the server's. The next one counts too: a clock that is set back gets no new budget.
@@ -39,9 +43,9 @@ lowered AS (
     ON CONFLICT (source, day) DO UPDATE SET cap = least(c.cap, excluded.cap)
 ),
 taken AS (
-    INSERT INTO sift_spent AS s (source, day, credits)
-    SELECT :source, t.day, 1 FROM today t, ahead a, allowed c WHERE a.credits < c.cap
-    ON CONFLICT (source, day) DO UPDATE SET credits = s.credits + 1
+    INSERT INTO sift_spent AS s (source, day, credits, calls)
+    SELECT :source, t.day, 1, 1 FROM today t, ahead a, allowed c WHERE a.credits < c.cap
+    ON CONFLICT (source, day) DO UPDATE SET credits = s.credits + 1, calls = s.calls + 1
     WHERE s.credits + (SELECT credits FROM ahead) < (SELECT cap FROM allowed)
     RETURNING s.credits
 )
@@ -55,12 +59,14 @@ SELECT CAST(t.day AS text), coalesce((SELECT sum(s.credits) FROM sift_spent s
     stored.cap, extract(epoch FROM CAST(t.day + 1 AS timestamp)) - CAST(:now AS numeric)
 FROM today t, ahead a, stored
 """
-# A booking has an id, as one whose answer was lost is sent again.
+# A booking has an id, as one whose answer was lost is sent again. A refund is that of a call which was not made.
 _BOOK = """
 WITH fresh AS (
     INSERT INTO sift_bookings (id, day) VALUES (:id, CAST(:day AS date)) ON CONFLICT (id) DO NOTHING RETURNING id
 )
-UPDATE sift_spent SET credits = greatest(0, credits + :change) FROM fresh
+UPDATE sift_spent SET credits = greatest(0, credits + CAST(:change AS bigint)),
+    calls = greatest(0, calls - CASE WHEN CAST(:change AS bigint) = -1 THEN 1 ELSE 0 END)
+FROM fresh
 WHERE source = :source AND day = CAST(:day AS date)
 """
 _FORGET = "DELETE FROM sift_bookings WHERE day < CAST(:day AS date) - 2"
@@ -112,6 +118,22 @@ class PostgresLedger:
     def spent(self, name: str) -> int:
         """Return the credits spent today. Raises LedgerError."""
         return self._read(name, self._caps.get(name, 0)).spent
+
+    def balance(self, name: str) -> int | None:
+        """Return the credits left today as the database has them; None without a cap. Raises LedgerError."""
+        cap = self._caps.get(name)
+        if not cap:
+            return cap
+        known = self._read(name, cap)
+        return max(0, known.cap - known.spent)
+
+    def add_usage(self, counts: Counts) -> None:
+        """Add to the counts of calls that cost no credit. Raises LedgerError."""
+        self._do(lambda session: usage.add(session, counts))
+
+    def usage(self, days: int) -> list[Used]:
+        """Return what was used in the last days, the newest first. Raises LedgerError."""
+        return self._do(lambda session: usage.read(session, days))
 
     def resets_at(self) -> str:
         """Return the end of the current day, the next UTC midnight, in ISO 8601 with `Z`."""
@@ -178,6 +200,13 @@ class PostgresLedger:
             except LedgerError:
                 self._unbooked.appendleft(change)  # booked once, however often it is sent
                 raise
+
+    def _do(self, work: Callable[[Session], _T]) -> _T:
+        """Run work that no search waits for."""
+        try:
+            return self._database.run(work, deadline=time.monotonic() + _USAGE_WAIT, counts=False)
+        except StoreError as error:
+            _refuse(error)
 
     def _run(self, deadline: float, counts: bool, statement: str, values: Mapping[str, Any]) -> None:
         try:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from sift.search.protocols import LedgerError, LedgerLostError
+from sift.store import usage
 from sift.store.mark import Mark
 
 _T = TypeVar("_T")
@@ -23,10 +24,12 @@ _log = logging.getLogger("sift.store")
 
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS spent (
-        source TEXT NOT NULL, day TEXT NOT NULL, credits INTEGER NOT NULL, PRIMARY KEY (source, day)
+        source TEXT NOT NULL, day TEXT NOT NULL, credits INTEGER NOT NULL, calls INTEGER NOT NULL DEFAULT 0,
+        PRIMARY KEY (source, day)
     ) WITHOUT ROWID""",
     # One random number for the life of a ledger: file names and inode numbers are used again.
     "CREATE TABLE IF NOT EXISTS identity (only INTEGER PRIMARY KEY CHECK (only = 1), id INTEGER NOT NULL)",
+    usage.SCHEMA,
 )
 _IDENTITY = "SELECT id FROM identity"
 _NAME_IT = "INSERT OR IGNORE INTO identity VALUES (1, ?)"
@@ -34,12 +37,16 @@ _NAME_IT = "INSERT OR IGNORE INTO identity VALUES (1, ?)"
 _SPENT = "SELECT coalesce(sum(credits), 0) FROM spent WHERE source = :source AND day BETWEEN :day AND :next"
 # One statement, so that checking and taking are atomic between threads and processes.
 _RESERVE = f"""
-INSERT INTO spent (source, day, credits) SELECT :source, :day, 1 WHERE ({_SPENT}) < :cap
-ON CONFLICT (source, day) DO UPDATE SET credits = credits + 1
+INSERT INTO spent (source, day, credits, calls) SELECT :source, :day, 1, 1 WHERE ({_SPENT}) < :cap
+ON CONFLICT (source, day) DO UPDATE SET credits = credits + 1, calls = calls + 1
 """
-_SETTLE = "UPDATE spent SET credits = max(0, credits + ?) WHERE source = ? AND day = ?"
+# A refund is that of a call which was not made.
+_SETTLE = """
+UPDATE spent SET credits = max(0, credits + ?1), calls = max(0, calls - (?1 = -1)) WHERE source = ?2 AND day = ?3
+"""
 _READ_WAIT = 0.05  # seconds that a read may wait for a lock: nothing has been asked yet
 _SETTLE_WAIT = 0.1
+_USAGE_WAIT = 1.0
 _CLOSE_WAIT = 5.0
 
 
@@ -106,6 +113,20 @@ class SqliteLedger:
             return spent
 
         return self._run(time.monotonic() + _READ_WAIT, count)
+
+    def balance(self, name: str) -> int | None:
+        """Return the credits left today as the file has them; None without a cap. Raises LedgerError."""
+        cap = self._caps.get(name)
+        return max(0, cap - self.spent(name)) if cap else cap
+
+    def add_usage(self, counts: usage.Counts) -> None:
+        """Add to the counts of calls that cost no credit. Raises LedgerError."""
+        self._run(time.monotonic() + _USAGE_WAIT, lambda db: usage.add(db, counts, self._day()))
+
+    def usage(self, days: int) -> list[usage.Used]:
+        """Return what was used in the last days, the newest first. Raises LedgerError."""
+        first = usage.first_day(self._day(), days)
+        return self._run(time.monotonic() + _USAGE_WAIT, lambda db: usage.read(db, first))
 
     def resets_at(self) -> str:
         """Return the end of the current day, the next UTC midnight, in ISO 8601 with `Z`."""
@@ -242,6 +263,7 @@ def _prepare(db: sqlite3.Connection, deadline: float) -> int:
             db.execute("PRAGMA synchronous = FULL")
             for statement in _SCHEMA:
                 db.execute(statement)
+            usage.widen(db)
             return _identity(db)
         except sqlite3.OperationalError as error:
             # When two processes prepare a new file at once, SQLite refuses one of them without waiting.

@@ -182,6 +182,23 @@ def test_restart_count_goes_on(make: Any) -> None:
     assert take(make(5), 3) == 1
 
 
+def test_balance_counts_what_others_took(make: Any) -> None:
+    """contract: Explain: what is left as the file has it, not as this process remembers it; no less than 0."""
+    one, other = make(5), make(5)
+    assert one.left("tavily") == 5
+    take(one, 1)
+    assert take(other, 2) == 2
+    assert one.balance("tavily") == 2
+    assert make(1).balance("tavily") == 0
+
+
+def test_balance_without_a_cap_or_with_none_to_spend_opens_no_file(make: Any, path: Path) -> None:
+    """contract: Credits: a source without a cap has no balance; a cap of 0 has nothing to read."""
+    assert make().balance("searxng") is None
+    assert make(0).balance("tavily") == 0
+    assert not path.exists()
+
+
 def test_cap_is_changed_spent_credits_stay(make: Any) -> None:
     """contract: Credits: a changed cap is another limit, not another count."""
     assert take(make(3), 3) == 3
