@@ -106,7 +106,7 @@ def test_threads_ask_at_once_cap_is_exact(engine: Engine, clock: Clock) -> None:
 
 
 def test_use_is_counted_beside_the_credits_for_all_processes(engine: Engine, clock: Clock) -> None:
-    """contract: Usage: paid calls with their credit, the others as they are booked; days that are asked for, no others."""
+    """contract: Usage: paid calls with their credit, the others as they are booked; only days that are asked for."""
     one, other = (engine.ledger(clock, {"tavily": 5}) for _ in range(2))
     assert (one.balance("tavily"), one.balance("searxng")) == (5, None)
     assert take(one, 3) == 3
