@@ -30,8 +30,8 @@ from sift.search.protocols import LedgerError, Source
 from sift.sources import DECLARED, VENDORS, build_source
 from sift.sources.lazy import LazySource
 from sift.store.cache import MemoryCache
-from sift.store.ledger import SqliteLedger
 from sift.store.mark import Mark
+from sift.store.open import CreditLedger, open_store
 from sift.store.usage import UsageTally, by_day
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def build_services(
     sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
     # Demo searches cost nothing, so nothing is counted.
     caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None and not config.demo}
-    ledger = SqliteLedger(config.state_dir / "ledger.sqlite3", caps, mark=mark)
+    store = open_store(config, caps, mark)
+    ledger = store.ledger
     cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
     tally, health = CacheTally(), SourceHealth()
     observer = Observers(tally, health)
@@ -88,7 +89,7 @@ def build_services(
     def close() -> None:
         if usage is not None:
             usage.flush()
-        ledger.close()
+        store.close()
         if fetcher is not None:
             fetcher.close()
 
@@ -213,7 +214,7 @@ def _used(usage: UsageTally, days: int, names: tuple[str, ...]) -> list[dict[str
         return None
 
 
-def _credits(ledger: SqliteLedger, name: str, cap: int) -> Credits:
+def _credits(ledger: CreditLedger, name: str, cap: int) -> Credits:
     try:
         used: int | None = ledger.spent(name)
     except LedgerError:

@@ -14,8 +14,12 @@ SETTINGS = (
     Setting("SIFT_CACHE_TTL", "3600", "seconds an answer is kept; 0 = no cache"),
     Setting("SIFT_CACHE_ENTRIES", "2048", "answers kept at most, per worker"),
     Setting(
-        "SIFT_STATE_DIR", "", "the cap ledger and the key file; unset = $XDG_STATE_HOME/sift or ~/.local/state/sift"
+        "SIFT_STATE_DIR",
+        "",
+        "the cap ledger, batches and the key file; unset = $XDG_STATE_HOME/sift or ~/.local/state/sift",
     ),
+    Setting("SIFT_STORE_URL", "", "postgresql://..., for several hosts; unset = files in the state directory"),
+    Setting("SIFT_STORE_TIMEOUT", "1", "seconds to wait for the store, 0.1-10"),
     Setting("SIFT_KEYS_FILE", "", "the callers' keys; unset = keys.json in the state directory"),
     Setting("SIFT_AUTH", "keys", "keys or off; off = every caller is local, class fleet"),
     Setting(
@@ -136,11 +140,15 @@ class Config:
     """All settings of the service.
 
     sources: the enabled ones, in the order in which answers name them; with `demo` all that are declared.
+    store_url: of PostgreSQL, "" for files in the state directory. It may hold a password, and is left out of the repr.
+    store_timeout: seconds.
     """
 
     sources: tuple[SourceConfig, ...]
     state_dir: Path
     keys_file: Path
+    store_url: str = field(default="", repr=False)
+    store_timeout: float = 1.0
     auth: bool = True
     demo: bool = False
     cache_ttl: float = 3600.0
@@ -168,6 +176,8 @@ class Config:
             sources=tuple(sources if is_demo else chosen),
             state_dir=state_dir(environ),
             keys_file=keys_file(environ),
+            store_url=read.store("SIFT_STORE_URL"),
+            store_timeout=read.number("SIFT_STORE_TIMEOUT", 0.1, 10),
             auth=read.choice("SIFT_AUTH", ("keys", "off")) == "keys",
             demo=is_demo,
             cache_ttl=read.number("SIFT_CACHE_TTL", 0, 86_400 * 365),

@@ -85,6 +85,18 @@ class Reader:
         except ValueError:
             raise ConfigError(f"{name} must be addresses or networks such as 203.0.113.0/24, with commas") from None
 
+    def store(self, name: str) -> str:
+        value = self.text(name)
+        scheme = value.partition("://")[0].lower()
+        if scheme in ("valkey", "redis", "rediss", "valkeys"):
+            raise ConfigError(
+                f"{name} cannot be {scheme}: with its usual persistence a restart forgets credits that were spent"
+            )
+        # The value may hold a password, so it is not shown.
+        if value and (scheme not in ("postgresql", "postgres") or not (value.isascii() and value.isprintable())):
+            raise ConfigError(f"{name} must be a postgresql:// URI, or unset for files in the state directory")
+        return value
+
     def comment(self, name: str) -> str:
         value = self.text(name)
         if not (value.isascii() and value.isprintable()) or set(value) & set("()\\"):

@@ -8,6 +8,9 @@ SiftError
 ├── InvalidFetchError       a field of a fetch is wrong
 ├── FetchError              a page could not be had
 ├── ExtractError            no text could be made of a page
+├── StoreError              the store of batches cannot be read or written
+├── BatchLimitError         the caller has too many batches under way
+├── IdempotencyError        the key was used for another request
 ├── UnauthorizedError       no valid key
 ├── GuardError              something may not be fetched
 │   ├── RefusedURLError     by its text alone
@@ -66,6 +69,25 @@ class FetchError(SiftError):
 
 class ExtractError(SiftError):
     """No text could be made of a page, not even by the fallback (contract: Page text)."""
+
+
+class StoreError(SiftError):
+    """The store cannot be read or written now (contract: Store). Carries no URL, key or address."""
+
+
+class BatchLimitError(SiftError):
+    """A caller has as many batches under way as its class may (contract: Store).
+
+    retry_after: whole seconds after which another attempt makes sense.
+    """
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__("batch limit")
+        self.retry_after = retry_after
+
+
+class IdempotencyError(SiftError):
+    """An idempotency key was used before, for another request (contract: Store)."""
 
 
 class UnauthorizedError(SiftError):

@@ -28,6 +28,7 @@ _NOISY = {
     "urllib3.connection": logging.CRITICAL,
     "urllib3.connectionpool": logging.CRITICAL,
     "urllib3.util.retry": logging.CRITICAL,
+    "psycopg": logging.CRITICAL,  # names the server
 }
 
 

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.postgres import Server, missing
 from tests.vendors import Vendors
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """Run a PostgreSQL; skip where there is none."""
+    if reason := missing():
+        pytest.skip(reason)
+    with Server() as running:
+        yield running
 
 
 @pytest.fixture

@@ -56,6 +56,8 @@ def value(config: Config, name: str) -> Any:
         "SIFT_CACHE_TTL": config.cache_ttl,
         "SIFT_CACHE_ENTRIES": config.cache_entries,
         "SIFT_STATE_DIR": config.state_dir,
+        "SIFT_STORE_URL": config.store_url,
+        "SIFT_STORE_TIMEOUT": config.store_timeout,
         "SIFT_KEYS_FILE": config.keys_file,
         "SIFT_AUTH": config.auth,
         "SIFT_DEMO": config.demo,
@@ -88,6 +90,8 @@ DEFAULTS = {
     "SIFT_CACHE_TTL": 3600.0,
     "SIFT_CACHE_ENTRIES": 2048,
     "SIFT_STATE_DIR": Path("/homes/someone/.local/state/sift"),
+    "SIFT_STORE_URL": "",
+    "SIFT_STORE_TIMEOUT": 1.0,
     "SIFT_KEYS_FILE": Path("/homes/someone/.local/state/sift/keys.json"),
     "SIFT_AUTH": True,
     "SIFT_DEMO": False,
@@ -126,6 +130,11 @@ GOOD: list[tuple[str, str, Any]] = [
     ("SIFT_CACHE_ENTRIES", "1", 1),
     ("SIFT_STATE_DIR", "/var/lib/sift", Path("/var/lib/sift")),
     ("SIFT_STATE_DIR", "relative", Path("relative")),
+    *[
+        ("SIFT_STORE_URL", text, text)
+        for text in ("postgresql://sift@h/sift", "postgres://h", "POSTGRESQL:///sift?host=/run/postgresql")
+    ],
+    *[("SIFT_STORE_TIMEOUT", text, float(text)) for text in ("0.1", "10")],
     ("SIFT_KEYS_FILE", "/etc/sift/keys.json", Path("/etc/sift/keys.json")),
     ("SIFT_AUTH", "off", False),
     ("SIFT_AUTH", "Keys", True),
@@ -160,6 +169,9 @@ BAD: list[tuple[str, str]] = [
     *[("SIFT_FETCH_PORTS", text) for text in ("x", "0", "65536", "80,", "80 81", "-1", "\u0667", "9" * 50)],
     *[("SIFT_FETCH_DENY", text) for text in ("x", "8.8.8.8/8", "8.8.8.8,", "host.example", "8.8.8")],
     *[("SIFT_CONTACT", f"a{unfit}b") for unfit in ("\n", "\x00", "\u00fc", "(", ")", "\\")],
+    *[("SIFT_STORE_URL", text) for text in ("h", "sqlite:///x", "postgresql:h", "mysql://h", "postgresql://h/\nx")],
+    *[("SIFT_STORE_URL", f"{scheme}://h:6379/0") for scheme in ("redis", "rediss", "valkey")],
+    *[("SIFT_STORE_TIMEOUT", text) for text in ("x", "0", "10.1")],
     ("SIFT_SEARXNG_URL", "http://h.example/?language=en"),  # `/search` is appended to it
     *[("SIFT_SEARXNG_TIMEOUT", text) for text in (*NOT_NUMBERS, "0", "0.09", "10.01", "1000")],
     *[(name, text) for name in TIMEOUTS[1:] for text in ("0.09", "10.01")],
@@ -447,3 +459,16 @@ def test_settings_help_names_every_log_level() -> None:
     """contract: Settings: the help names exactly the levels that can be set."""
     (log_level,) = [setting for setting in SETTINGS if setting.name == "SIFT_LOG_LEVEL"]
     assert all(level in log_level.help for level in LOG_LEVELS)
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss", "valkey", "VALKEY"])
+def test_store_is_one_that_forgets_the_reason_is_given(scheme: str) -> None:
+    """contract: Settings: Valkey and Redis are refused with their reason, and nothing of the URL is shown."""
+    with pytest.raises(ConfigError, match=r"^SIFT_STORE_URL .*forgets credits") as caught:
+        read(SIFT_STORE_URL=f"{scheme}://user:secret@h")
+    assert "secret" not in str(caught.value)
+
+
+def test_store_url_is_not_in_the_repr() -> None:
+    """contract: Settings: it may hold a password."""
+    assert "secret" not in repr(read(SIFT_STORE_URL="postgresql://user:secret@h"))

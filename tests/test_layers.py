@@ -29,7 +29,8 @@ MAY_IMPORT = {
     "health": frozenset({"observe", "search.model"}),
     "log": frozenset({"output", "search", "auth"}),
     "search": frozenset({"errors", "fields", "flight", "observe", "validation", "__init__"}),
-    "store": frozenset({"observe", "search", "errors"}),
+    "batch": frozenset({"errors"}),
+    "store": frozenset({"observe", "search", "batch.model", "batch.protocols", "config", "errors"}),
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),
     "guard": frozenset({"wire.resolver", "errors"}),
@@ -53,6 +54,7 @@ MAY_CONNECT = {"wire", "client"}
 CONNECTS_NOWHERE = {
     "sift.search.urls": {"socket"},  # `inet_aton` parses the old spellings of IPv4 addresses
     "sift.guard.url": {"urllib3"},  # its parser is the second one, which must agree
+    "sift.store.postgres.connection": {"select"},  # waits for the server that the settings name
     "sift.output": {"socket", "select"},  # the log may go to a socket, systemd's
     "sift.fetch.extract.process": {"select"},  # waits at the pipes of child processes
     "sift.server.listen": {"socket"},
@@ -139,6 +141,23 @@ def test_extractors_are_imported_in_their_room_only(module: str) -> None:
     """contract: Page text. No extractor is safe in the serving process, so none may be loaded by anything else."""
     if not module.startswith("sift.fetch.extract."):
         assert not {name.split(".")[0] for name in _imports(module)} & EXTRACTORS
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_psycopg_is_imported_in_its_room_only(module: str) -> None:
+    """contract: Store. It is an extra: nothing may need it before the settings name a server."""
+    if not module.startswith("sift.store.postgres"):
+        names = _imports(module) - ({"psycopg"} if module == "sift.store.open" else set())
+        assert not {name for name in names if name.startswith("psycopg")}
+        top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
+        assert not {name for name in top if name.startswith(("psycopg", "sift.store.postgres"))}
+
+
+def _names(node: ast.stmt) -> set[str]:
+    """Return what a statement at the top of a module imports."""
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names}
+    return {node.module or ""} if isinstance(node, ast.ImportFrom) else set()
 
 
 def test_wire_names_no_vendor() -> None:

@@ -83,9 +83,12 @@ def test_every_third_party_import_is_declared() -> None:
         return names - set(sys.stdlib_module_names) - {"sift", "_typeshed"}
 
     paths, extracting = list((ROOT / "sift").rglob("*.py")), ROOT / "sift" / "fetch" / "extract"
+    storing = {*(ROOT / "sift" / "store" / "postgres").iterdir(), ROOT / "sift" / "store" / "open.py"}
     base, extras = declared(config["options"]["install_requires"]), config["options.extras_require"]
-    assert imported([path for path in paths if extracting not in path.parents]) <= base
-    assert imported(paths) <= base | declared(extras["fetch"]) | declared(extras["pdf"])
+    assert imported([path for path in paths if extracting not in path.parents and path not in storing]) <= base
+    assert imported(sorted(storing & {*paths})) <= base | {"psycopg"}
+    assert "psycopg[binary]" in declared(extras["postgres"])
+    assert imported(paths) <= base | declared(extras["fetch"]) | declared(extras["pdf"]) | {"psycopg"}
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ LEFT_OUT = (
     *("tests/api/test_access.py", "tests/api/test_privacy.py", "tests/test_packaging.py"),
 )
 _OWN_EXTRAS = re.compile(r"([A-Za-z0-9._-]+)\[([a-z0-9,-]+)\]")
-_HAS_BOUND = re.compile(r"([A-Za-z0-9._-]+)>=([0-9][0-9A-Za-z.]*)(?:,<[0-9.]+)?")
+_HAS_BOUND = re.compile(r"([A-Za-z0-9._-]+)(?:\[[a-z0-9,-]+\])?>=([0-9][0-9A-Za-z.]*)(?:,<[0-9.]+)?")
 # Debian splits ensurepip off: a Python without it cannot make an environment.
 _ASK_VERSION = "import ensurepip, platform; print(platform.python_version())"
 

@@ -13,6 +13,7 @@ from sift.config import Config, unknown_variables
 from sift.server.capacity import fit, raise_limit
 from sift.sources import DECLARED
 from sift.store.mark import Mark
+from sift.store.open import check_store
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ def start() -> Start:
     capacity = fit(config.threads, calls, limit)
     if capacity.threads < config.threads:
         output.write("warning", "few_open_files", {"limit": limit, "threads": capacity.threads})
+    for event, fields in check_store(config):
+        output.write("warning", event, fields)
     keys = open_keys(config.keys_file) if config.auth else None
     cpus = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
     return Start(replace(config, threads=capacity.threads), keys, Mark(), capacity.connections, cpus)

@@ -13,7 +13,7 @@ from sift.search.engine import Engine
 from sift.search.model import Answer, Filter, Prepared, SearchRequest, SourceOut
 from sift.sources import brave, searxng, tavily
 from sift.store.cache import MemoryCache
-from sift.store.ledger import SqliteLedger
+from sift.store.sqlite.ledger import SqliteLedger
 from tests.bench.bodies import VENDORS, rows
 from tests.bench.http_rows import SLOW, Effort
 from tests.bench.load import closed, interleave

@@ -224,12 +224,42 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "traceback.extract_tb(error.__traceback__)",
         ],
     },
-    "sift/store/ledger.py": {
+    "sift/store/sqlite/ledger.py": {
         "_identity": [
             "_log.warning('ledger_created')",
         ],
         "_lose": [
             "_log.error('ledger_lost')",
+        ],
+    },
+    "sift/store/open.py": {
+        "import_store": [
+            "f'SIFT_STORE_URL: {error.reason}'",
+        ],
+    },
+    "sift/store/postgres/check.py": {
+        "_ask": [
+            "f'SIFT_STORE_URL: {error.reason}'",
+        ],
+    },
+    "sift/store/postgres/database.py": {
+        "_failed": [
+            "_log.error('store_error', extra={'fields': {'reason': reason}})",
+        ],
+        "_lose": [
+            "_log.error('ledger_lost')",
+        ],
+        "_make": [
+            "_log.warning('ledger_created')",
+        ],
+        "_tell": [
+            "_log.error('store_down', extra={'fields': {'reason': self._reason}})",
+            "_log.info('store_up')",
+        ],
+    },
+    "sift/store/postgres/ledger.py": {
+        "_compare": [
+            "_log.warning('caps_differ', extra={'fields': {'source': name, 'cap': cap, 'other': stored}})",
         ],
     },
     "sift/store/usage.py": {
@@ -272,6 +302,7 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
     },
     "sift/server/start.py": {
         "start": [
+            "output.write('warning', event, fields)",
             "output.write('warning', 'few_open_files', {'limit': limit, 'threads': capacity.threads})",
             "output.write('warning', 'unknown_setting', {'name': name, **({'did_you_mean': meant} if meant else {})})",
         ],

@@ -14,7 +14,7 @@ from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.model import SearchRequest, Unavailable
 from sift.sources import DECLARED, build_source
-from sift.store.ledger import SqliteLedger
+from sift.store.sqlite.ledger import SqliteLedger
 from tests.calls import drip, send
 from tests.vendors import Behaviour, Seen, Vendors, reply, tavily_body, usual
 

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sift.search.protocols import LedgerError
-from sift.store.ledger import SqliteLedger
+from sift.store.sqlite.ledger import SqliteLedger
 from sift.store.usage import IDLE, MAX_DAYS, Counts, UsageTally, Used, by_day, first_day, widen
 from tests.fakes import DAY, NOON, PATIENCE, FakeClock, in_parallel
 from tests.search.moderate import moderate
@@ -212,7 +212,7 @@ def test_calls_are_those_that_were_sent_for_any_prices(
 KILLED = """
 import sys, time
 from pathlib import Path
-from sift.store.ledger import SqliteLedger
+from sift.store.sqlite.ledger import SqliteLedger
 ledger = SqliteLedger(Path(sys.argv[1]), {"tavily": 10**6}, lambda: float(sys.argv[2]))
 while True:
     ledger.reserve("tavily", deadline=time.monotonic() + 20)

@@ -55,9 +55,9 @@ class SqliteLedger:
     """Count each source's credits of a UTC day, up to its cap.
 
     One connection per process, opened at first use and never used across a fork. A write-ahead log with
-    synchronous=NORMAL survives kill -9. A file that cannot be read is left as it is: a new one would be a new budget.
-    For the same reason a ledger whose files are deleted, emptied or replaced while a service uses it is lost until the
-    service is started again.
+    synchronous=FULL survives kill -9 and a power cut. A file that cannot be read is left as it is: a new one would be
+    a new budget. For the same reason a ledger whose files are deleted, emptied or replaced while a service uses it is
+    lost until the service is started again.
 
     mark: what the processes of a service share. connect: opens the file.
     """
@@ -261,7 +261,7 @@ def _prepare(db: sqlite3.Connection, deadline: float) -> int:
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = NORMAL")
+            db.execute("PRAGMA synchronous = FULL")
             for statement in _SCHEMA:
                 db.execute(statement)
             usage.widen(db)

@@ -23,11 +23,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sift.search.protocols import LedgerError, LedgerLostError
-from sift.store.ledger import SqliteLedger
 from sift.store.mark import Mark
+from sift.store.sqlite.ledger import SqliteLedger
 from tests.waiting import wait_for
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 NOON = datetime(2026, 9, 29, 12, tzinfo=UTC).timestamp()
 
 
@@ -329,7 +329,7 @@ def test_time_zone_of_the_host_day_is_utc(make: Any, clock: Clock, monkeypatch: 
 TAKE_IN_THREADS = """
 import sys, threading, time
 from pathlib import Path
-from sift.store.ledger import SqliteLedger
+from sift.store.sqlite.ledger import SqliteLedger
 ledger = SqliteLedger(Path(sys.argv[1]), {"tavily": int(sys.argv[2])}, lambda: float(sys.argv[3]))
 taken = []
 sys.stdin.readline()
@@ -346,7 +346,7 @@ print(sum(taken))
 TAKE_ALOUD = """
 import sys, time
 from pathlib import Path
-from sift.store.ledger import SqliteLedger
+from sift.store.sqlite.ledger import SqliteLedger
 ledger = SqliteLedger(Path(sys.argv[1]), {"tavily": int(sys.argv[2])}, lambda: float(sys.argv[3]))
 while ledger.reserve("tavily", deadline=time.monotonic() + 60) is not None:
     print("taken", flush=True)
@@ -417,7 +417,7 @@ def test_process_is_killed_in_mid_burst_cap_holds_over_all_lives(make: Any, path
 FORK = """
 import gc, os, sqlite3, sys, time
 from pathlib import Path
-from sift.store.ledger import SqliteLedger
+from sift.store.sqlite.ledger import SqliteLedger
 def open_connections():
     return [id(each) for each in gc.get_objects() if isinstance(each, sqlite3.Connection)]
 ledger = SqliteLedger(Path(sys.argv[1]), {"tavily": int(sys.argv[2])}, lambda: float(sys.argv[3]))
@@ -540,7 +540,7 @@ FULL = """
 import resource, sys, time
 from pathlib import Path
 from sift.search.protocols import LedgerError
-from sift.store.ledger import SqliteLedger
+from sift.store.sqlite.ledger import SqliteLedger
 ledger = SqliteLedger(Path(sys.argv[1]), {"tavily": int(sys.argv[2])}, lambda: float(sys.argv[3]))
 if sys.stdin.readline() == "opened\\n":
     ledger.left("tavily")

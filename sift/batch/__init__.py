@@ -1,0 +1,1 @@
+"""Batches: up to a hundred pages, opened durably and politely."""

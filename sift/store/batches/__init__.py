@@ -1,0 +1,1 @@
+"""Batches as rows: tables and statements that both engines understand."""

@@ -1,0 +1,1 @@
+"""The store of one host: SQLite files in the state directory."""
