@@ -108,11 +108,12 @@ def build_services(
         notices=(DEMO_NOTICE,) if config.demo else (),
         close=close,
         fetcher=fetcher,
+        jobs=None if fetcher is None else store.jobs,
     )
 
 
 def _build_calls(
-    config: Config, sources: Sequence[SourceConfig], ledger: SqliteLedger, observer: Observer, usage: UsageTally | None
+    config: Config, sources: Sequence[SourceConfig], ledger: CreditLedger, observer: Observer, usage: UsageTally | None
 ) -> Calls:
     make = _demo_source if config.demo else build_source
     return Calls(

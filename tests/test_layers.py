@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "health": frozenset({"observe", "search.model"}),
     "log": frozenset({"output", "search", "auth"}),
     "search": frozenset({"errors", "fields", "flight", "observe", "validation", "__init__"}),
-    "batch": frozenset({"errors"}),
+    "batch": frozenset({"fetch", "guard", "fields", "validation", "errors"}),
     "store": frozenset({"observe", "search", "batch.model", "batch.protocols", "config", "errors"}),
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),
@@ -41,7 +41,7 @@ MAY_IMPORT = {
         {"client", "errors", "fields", "auth", "config", "search.fields", "fetch.fields", "guard", "__init__"}
     ),
     "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
-    "api": frozenset({"search", "fetch", "auth", "log", "errors", "__init__"}),
+    "api": frozenset({"search", "fetch", "batch", "auth", "log", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
     "server": frozenset({"app", "auth", "config", "errors", "log", "sources", "store"}),

@@ -13,6 +13,7 @@ from sift.log import JsonLog
 from sift.search.engine import Engine
 
 if TYPE_CHECKING:
+    from sift.batch.protocols import Jobs
     from sift.fetch.fetcher import Fetcher
 
 
@@ -39,6 +40,8 @@ class Services:
     usage: returns what was used in so many days, the newest first; None when that cannot be read.
     since: when the service started, in ISO 8601 with `Z`.
     fetcher: returns what opens pages, made at its first call; None when that is switched off.
+    jobs: returns what keeps the batches, loaded at its first call. wake: tells this process's threads that open the
+    pages of batches that there is one more.
     checks_host: whether the Host must be local, because no key is asked for.
     demo: whether the bundled demo sources answer. notices: warnings added to every answer.
     close: books what is not yet booked.
@@ -54,6 +57,8 @@ class Services:
     source_status: Callable[[str], Mapping[str, object]] = lambda name: {}
     usage: Callable[[int], Iterable[Mapping[str, object]] | None] = lambda days: ()
     fetcher: Callable[[], Fetcher] | None = None
+    jobs: Callable[[], Jobs] | None = None
+    wake: Callable[[], None] = lambda: None
     checks_host: bool = False
     demo: bool = False
     notices: tuple[str, ...] = ()

@@ -60,7 +60,8 @@ class Fetcher:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._web = web
-        self._target = lru_cache(maxsize=512)(web.guard.target)
+        self.target = lru_cache(maxsize=512)(web.guard.target)
+        """Returns what a URL leads to, by its text alone. Raises RefusedURLError."""
         self._extractor = extractor
         self._pages = pages
         self._places = places
@@ -75,7 +76,7 @@ class Fetcher:
         began = self._clock()
         deadline = began + request.timeout
         try:
-            target = self._target(request.url)
+            target = self.target(request.url)
         except RefusedURLError as error:
             return self._ended(Failed("url not allowed", error.hint), cls, began)
         key = page_key(request, target.url, cls, self._extractor.version)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
 from sift.batch.protocols import Jobs
 from sift.config import Config
 from sift.errors import ConfigError
 from sift.search.protocols import Ledger
 from sift.store.mark import Mark
-from sift.store.sqlite.jobs import SqliteJobs
 from sift.store.sqlite.ledger import SqliteLedger
 from sift.store.usage import Counts, Used
+
+if TYPE_CHECKING:
+    from sift.store.sqlite.jobs import SqliteJobs
 
 LEDGER_FILE = "ledger.sqlite3"
 BATCHES_FILE = "batches.sqlite3"
@@ -40,12 +44,39 @@ class CreditLedger(Ledger, Protocol):
 class Store:
     """What the processes of a service share. Nothing is opened before its first use.
 
-    close: books what is not booked yet, and closes everything; never raises.
+    jobs: returns what keeps the batches; it is loaded at the first call. may_hold_batches: returns whether there can be
+    any, without asking for them. close: books what is not booked yet, and closes everything; never raises.
     """
 
     ledger: CreditLedger
-    jobs: Jobs
+    jobs: Callable[[], Jobs]
+    may_hold_batches: Callable[[], bool]
     close: Callable[[], None]
+
+
+class _SqliteBatches:
+    """Makes the batches of a file when they are wanted: a service that nobody gives any spares their memory."""
+
+    def __init__(self, path: Path, timeout: float) -> None:
+        self._path = path
+        self._timeout = timeout
+        self._lock = threading.Lock()
+        self._jobs: SqliteJobs | None = None
+
+    def __call__(self) -> SqliteJobs:
+        with self._lock:
+            if self._jobs is None:
+                from sift.store.sqlite.jobs import SqliteJobs
+
+                self._jobs = SqliteJobs(self._path, self._timeout)
+            return self._jobs
+
+    def exist(self) -> bool:
+        return self._path.exists()
+
+    def close(self) -> None:
+        if self._jobs is not None:
+            self._jobs.close()
 
 
 def open_store(config: Config, caps: Mapping[str, int], mark: Mark | None = None) -> Store:
@@ -56,13 +87,13 @@ def open_store(config: Config, caps: Mapping[str, int], mark: Mark | None = None
     if config.store_url:
         return _postgres(config, caps, mark)
     ledger = SqliteLedger(config.state_dir / LEDGER_FILE, caps, mark=mark)
-    jobs = SqliteJobs(config.state_dir / BATCHES_FILE, config.store_timeout)
+    batches = _SqliteBatches(config.state_dir / BATCHES_FILE, config.store_timeout)
 
     def close() -> None:
         ledger.close()
-        jobs.close()
+        batches.close()
 
-    return Store(ledger, jobs, close)
+    return Store(ledger, batches, batches.exist, close)
 
 
 def check_store(config: Config) -> tuple[tuple[str, Mapping[str, object]], ...]:
@@ -107,13 +138,13 @@ def _postgres(config: Config, caps: Mapping[str, int], mark: Mark | None) -> Sto
     from sift.store.postgres.ledger import PostgresLedger
 
     database = Database(config.store_url, config.store_timeout, mark=mark)
-    ledger = PostgresLedger(database, caps)
+    ledger, jobs = PostgresLedger(database, caps), PostgresJobs(database)
 
     def close() -> None:
         ledger.close()
         database.close()
 
-    return Store(ledger, PostgresJobs(database), close)
+    return Store(ledger, lambda: jobs, lambda: True, close)
 
 
 def _need_psycopg() -> None:

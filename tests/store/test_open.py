@@ -30,10 +30,12 @@ def test_no_url_files_in_the_state_directory(tmp_path: Path) -> None:
     assert check_store(settings) == ()
     store = open_store(settings, {"tavily": 2})
     assert isinstance(store.ledger, SqliteLedger)
-    assert isinstance(store.jobs, SqliteJobs)
+    assert isinstance(store.jobs(), SqliteJobs)
     assert [*tmp_path.iterdir()] == []
+    assert not store.may_hold_batches()
     assert store.ledger.reserve("tavily", deadline=time.monotonic() + 20)
-    store.jobs.submit(submission("a.example/1"))
+    store.jobs().submit(submission("a.example/1"))
+    assert store.may_hold_batches()
     store.close()
     assert {path.name for path in tmp_path.iterdir()} == {"ledger.sqlite3", "batches.sqlite3"}
 
@@ -45,8 +47,8 @@ def test_url_of_a_database_no_file_is_made(postgres: Server, tmp_path: Path) -> 
     store = open_store(settings, {"tavily": 2})
     assert store.ledger.reserve("tavily", deadline=time.monotonic() + 20)
     assert store.ledger.left("tavily") == 1
-    receipt = store.jobs.submit(submission("a.example/1"))
-    assert store.jobs.status("ann", receipt.id) is not None
+    receipt = store.jobs().submit(submission("a.example/1"))
+    assert store.jobs().status("ann", receipt.id) is not None
     store.close()
     assert not (tmp_path / "state").exists()
 
@@ -55,7 +57,7 @@ def test_files_are_carried_over_credits_and_batches_are_counted_once(postgres: S
     """contract: Store: from the files of one host to the database, when its settings name one."""
     files = open_store(config(tmp_path), {"tavily": 5})
     assert files.ledger.reserve("tavily", deadline=time.monotonic() + 20)
-    receipt = files.jobs.submit(submission("a.example/1"))
+    receipt = files.jobs().submit(submission("a.example/1"))
     files.close()
     settings = config(tmp_path, SIFT_STORE_URL=postgres.room(), SIFT_STORE_TIMEOUT="10")
     with pytest.raises(ConfigError, match="SIFT_STORE_URL"):
@@ -63,7 +65,7 @@ def test_files_are_carried_over_credits_and_batches_are_counted_once(postgres: S
     assert [import_store(settings), import_store(settings)] == [(1, 1), (0, 0)]
     store = open_store(settings, {"tavily": 5})
     assert store.ledger.spent("tavily") == 1
-    assert store.jobs.status("ann", receipt.id) is not None
+    assert store.jobs().status("ann", receipt.id) is not None
     store.close()
 
 
