@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from sift.client import FETCH_ERRORS, ForeignResponseError, SiftClient, UnreachableError
+from sift.client import ForeignResponseError, SiftClient, UnreachableError
+from sift.client.shapes import FETCH_ERRORS
 from sift.errors import ConfigError
 from tests.wire.tls import CERTIFICATE, PRIVATE_CA
 

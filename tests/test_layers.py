@@ -36,9 +36,20 @@ MAY_IMPORT = {
     "guard": frozenset({"wire.resolver", "errors"}),
     "sources": frozenset({"search", "wire", "config", "errors", "__init__"}),
     "demo": frozenset({"errors"}),
-    "client": frozenset({"errors", "__init__"}),
+    "client": frozenset({"batch.ids", "errors", "__init__"}),
     "cli": frozenset(
-        {"client", "errors", "fields", "auth", "config", "search.fields", "fetch.fields", "guard", "__init__"}
+        {
+            *("client", "errors", "fields", "auth", "config", "guard", "store.open", "__init__"),
+            *(
+                "search.fields",
+                "search.domains",
+                "search.model",
+                "search.urls",
+                "fetch.fields",
+                "batch.fields",
+                "batch.ids",
+            ),
+        }
     ),
     "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
     "api": frozenset({"search", "fetch", "batch", "auth", "log", "errors", "__init__"}),

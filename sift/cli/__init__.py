@@ -10,11 +10,13 @@ from typing import NoReturn
 import click
 
 from sift import __version__
+from sift.cli.batch import batch
 from sift.cli.fetch import fetch
 from sift.cli.guard import guard
 from sift.cli.key import key
 from sift.cli.search import search
 from sift.cli.status import ExitStatus
+from sift.cli.store import store
 from sift.cli.terminal import complain, prepare_streams, silence
 from sift.cli.usage import usage
 from sift.errors import ConfigError
@@ -30,7 +32,7 @@ def sift() -> None:
     """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-for command in (search, fetch, usage, guard, key):
+for command in (search, fetch, batch, usage, guard, key, store):
     sift.add_command(command)
 
 
