@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import click
@@ -41,7 +42,7 @@ class Waiting(click.Command):
         before, *after = _split(args)
         given = [
             f"--wait={PATIENCE}" if each == "--wait" and not _NUMBER.fullmatch(following) else each
-            for each, following in zip(before, [*before[1:], ""], strict=True)
+            for each, following in pairwise([*before, ""])
         ]
         return super().parse_args(ctx, [*given, *(after[0] if after else [])])
 

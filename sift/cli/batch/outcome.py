@@ -49,7 +49,7 @@ class Outcome:
                 say(line)
 
     def save(self, path: str) -> None:
-        """Write each page to a file, and print the files' paths; failures go to stderr. Exit when one cannot be written."""
+        """Write each page to a file, and print the files' paths; failures go to stderr. Exit when that fails."""
         try:
             with folder(path) as into:
                 for item in self._items():

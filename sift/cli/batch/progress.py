@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sift.client import Response, SiftClient
 
 _STEP, _WATCHED_STEP = 20, 2  # seconds that the service is asked to wait; a bar wants news more often
-_PAUSE = 2.0  # seconds between two questions when the service does not wait
+_PAUSE = 1.0  # seconds between two questions when the service does not wait
 _TRIES = 5  # in a row that may fail: a service that restarts is back by then
 _LOOKS = 4  # places that are looked at in one step for the host that is waited for
 _MAX_BAR = 30  # columns
