@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 
 import click
@@ -30,9 +31,10 @@ def import_() -> None:
     from sift.store.open import import_store
 
     settings = store_config(os.environ)
+    logging.getLogger("sift").addHandler(logging.NullHandler())  # the service's log is none of a person's
     try:
         paid, batches = import_store(settings)
     except StoreError:
         complain("the files cannot be read, or the database does not answer; it does no harm to run this again")
         raise click.exceptions.Exit(ExitStatus.FAILED) from None
-    say(f"{paid} of today's credits and {batches} unfinished batches were carried over")
+    say(f"carried over: {paid} credits of today, unfinished batches: {batches}")

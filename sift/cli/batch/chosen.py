@@ -12,7 +12,10 @@ from sift.cli.reading import read_json, read_text, unfit
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import complain, printable
 from sift.fields import Field
+from sift.search.domains import host_filter, normalise_domain
 from sift.search.fields import FIELDS
+from sift.search.model import Filter
+from sift.search.urls import read_url
 
 _SEARCH = "--from-search"
 _FILE = "--urls-file"
@@ -48,11 +51,6 @@ def chosen(urls: Iterable[str], include: Sequence[str], exclude: Sequence[str], 
     Raises BadParameter for what is no domain.
     """
     if include or exclude:
-        # Imported late: what reads host names takes long to load, and --help does not need it.
-        from sift.search.domains import host_filter
-        from sift.search.model import Filter
-        from sift.search.urls import read_url
-
         included, excluded = DOMAINS
         may_stay = host_filter(Filter(_normal(include, included), _normal(exclude, excluded)))
         addresses = ((url, read_url(url)) for url in urls)
@@ -67,8 +65,6 @@ def stop(reason: str, status: ExitStatus) -> NoReturn:
 
 
 def _normal(domains: Sequence[str], field: Field) -> tuple[str, ...]:
-    from sift.search.domains import normalise_domain
-
     names = [normalise_domain(each) for each in domains]
     normal = tuple(sorted({name for name in names if name}))
     if None in names or len(normal) > (field.max_items or 0):

@@ -113,11 +113,21 @@ def _follow(client: SiftClient, receipt: dict[str, Any], seconds: int, *, as_jso
             outcome.show()
     sys.stdout.flush()
     if not as_json:
-        tell(f"{outcome.had} of {len(receipt['invalid']) + receipt['total']} pages, batch {name}{kept(batch)}")
-        if outcome.status not in ENDED:
-            tell(go_on(name))
+        _sum_up(outcome, receipt, batch)
     if outcome.is_incomplete or is_incomplete(outcome.status, len(receipt["invalid"]), 0):
         raise click.exceptions.Exit(ExitStatus.INCOMPLETE)
+
+
+def _sum_up(outcome: Outcome, receipt: dict[str, Any], batch: dict[str, Any]) -> None:
+    name = receipt["id"]
+    had = f"{outcome.had} of {len(receipt['invalid']) + receipt['total']} pages"
+    if outcome.status not in ENDED:
+        tell(f"{had}; {go_on(name)}")
+    elif sys.stdout.isatty():
+        tell(f"{had}{kept(batch)}")
+        tell(f"whole texts: sift batch results {name} --out DIR")
+    else:
+        tell(f"{had}, batch {name}{kept(batch)}")
 
 
 def _count(receipt: dict[str, Any]) -> str:

@@ -183,7 +183,7 @@ def test_wait_that_is_over_first_shows_what_is_there(call: Any, service: Any) ->
     service.batches.pace, service.batches.done = 0, 0
     done = call("batch", "submit", ONE, "--wait", "1")
     assert (done.returncode, done.stdout) == (0, f"1.  {ONE}\n    not opened yet\n")
-    assert done.stderr.splitlines()[-1] == f"the batch goes on: sift batch status {ID} --wait"
+    assert done.stderr.splitlines()[-1] == f"0 of 1 pages; the batch goes on: sift batch status {ID} --wait"
 
 
 def test_interrupted_wait_leaves_the_batch_and_says_how_to_go_on(environ: Any, service: Any) -> None:
@@ -217,9 +217,12 @@ def test_terminal_shows_a_bar_and_then_the_first_lines(open_terminal: Open, serv
     start = shown.index("3.  One")
     line = "    " + " ".join(["many words"] * 7)
     assert shown[start + 3 :][:2] == ["", line]
-    assert len(shown[start + 3 :]) == 6
-    assert shown[start + 7] == "    …"
-    assert all(len(line) <= 80 for line in shown)
+    assert shown[start + 7 :] == [
+        "    …",
+        "2 of 3 pages; kept until 2026-11-30T12:00:00Z",
+        f"whole texts: sift batch results {ID} --out DIR",
+    ]
+    assert max(map(len, shown)) <= 80
 
 
 def test_bar_is_no_part_of_what_is_piped(environ: Any, service: Any, tmp_path: Path) -> None:
