@@ -60,8 +60,8 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "sys.exit(status)",
         ],
     },
-    # Whatever pages and the service say is cleaned in shown.py; ids have been checked, numbers are numbers, and the path is
-    # the user's, with a name of letters and digits behind it.
+    # Whatever pages and the service say is cleaned in shown.py; ids have been checked, numbers are numbers, and the path
+    # is the user's, with a name of letters and digits behind it.
     "sift/cli/batch/__init__.py": {
         "cancel": [
             "say(document(found, sys.stdout.encoding))",
@@ -128,8 +128,8 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
         "_print": [
             "say(document(receipt, sys.stdout.encoding))",
-            "say(receipt['id'])",
-            "tell(f\"{_count(receipt)}: sift batch status {receipt['id']} --wait, then sift batch results {receipt['id']}\")",
+            "say(name)",
+            "tell(f'{_count(receipt)}: sift batch status {name} --wait, then sift batch results {name}')",
         ],
         "_sum_up": [
             "tell(f'whole texts: sift batch results {name} --out DIR')",

@@ -93,8 +93,9 @@ def _print(receipt: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         say(document(receipt, sys.stdout.encoding))
         return
-    say(receipt["id"])
-    tell(f"{_count(receipt)}: sift batch status {receipt['id']} --wait, then sift batch results {receipt['id']}")
+    name = receipt["id"]
+    say(name)
+    tell(f"{_count(receipt)}: sift batch status {name} --wait, then sift batch results {name}")
 
 
 def _follow(client: SiftClient, receipt: dict[str, Any], seconds: int, *, as_json: bool) -> None:
