@@ -60,8 +60,8 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "sys.exit(status)",
         ],
     },
-    # Whatever pages and the service say is cleaned in shown.py; ids have been checked, numbers are numbers, and the path
-    # is the user's, with a name of letters and digits behind it.
+    # Whatever pages and the service say is cleaned in shown.py; ids have been checked, numbers are numbers, and the
+    # path is the user's, with a name of letters and digits behind it.
     "sift/cli/batch/__init__.py": {
         "cancel": [
             "say(document(found, sys.stdout.encoding))",

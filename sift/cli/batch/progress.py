@@ -51,10 +51,11 @@ class Wait:
         from sift.client import UnreachableError
 
         end = self._clock() + seconds
-        failed = 0
+        asked = failed = 0
         while True:
             begun = self._clock()
-            step = max(0, min(_WATCHED_STEP if self._row.screen else _STEP, int(end - begun)))
+            most = _STEP if not self._row.screen else _WATCHED_STEP if asked else 0  # the bar is there at once
+            step, asked = max(0, min(most, int(end - begun))), asked + 1
             try:
                 response = self._client.batch(self._id, step)
             except UnreachableError:
@@ -69,7 +70,7 @@ class Wait:
                     return response
                 if response.payload.get("status") in ENDED or self._clock() >= end:
                     return response
-            if failed or self._clock() - begun < step or not step:
+            if failed or self._clock() - begun < step or (not step and asked > 1):
                 self._pause(min(_PAUSE, max(end - self._clock(), 0)))
 
     def _show(self, batch: dict[str, Any]) -> None:

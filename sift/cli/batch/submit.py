@@ -78,7 +78,7 @@ def submit(
     with reaching(), explained("waiting for the service ..."):
         # The client repeats the call when its answer is lost: with one key it is one batch.
         response = client.submit_batch(body, secrets.token_hex(16))
-    receipt = accepted(response, as_json=as_json, reason=_reason)
+    receipt = accepted(response, as_json=as_json, reason=lambda response: _reason(response, len(pages)))
     if not as_json:
         warn(each for each in receipt.get("warnings", ()) if isinstance(each, str))
         for line in failure_lines(receipt["invalid"]):
@@ -136,11 +136,12 @@ def _count(receipt: dict[str, Any]) -> str:
     return f"{total} page{'' if total == 1 else 's'}"
 
 
-def _reason(response: Response) -> str:
-    """Return in one line why there is no batch; no URL is repeated."""
+def _reason(response: Response, count: int) -> str:
+    """Return in one line why there is no batch; no URL is repeated. count: how many URLs there were."""
     hint = response.payload["hint"]
     if response.status == 400 and hint == "urls":
-        return f"URL: {takes('urls', FIELDS)}; or none of these may be opened"
+        none = "none of these may be opened; sift guard check says why"
+        return f"URL: {none if count <= MOST_URLS['restricted'] else takes('urls', FIELDS)}"
     if response.status == 400 and hint in _FLAGS:
         return f"{_FLAGS[hint]}: {takes(hint, FIELDS)}"
     return SWITCHED_OFF if response.status == 404 else refused(response)

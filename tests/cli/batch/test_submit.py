@@ -238,7 +238,7 @@ def test_bar_is_no_part_of_what_is_piped(environ: Any, service: Any, tmp_path: P
 # --- how it ends ---------------------------------------------------------------------------------------------------
 
 REFUSALS = {
-    "urls": (400, "invalid batch", "urls", 2, "URL: 1 to 100; "),
+    "urls": (400, "invalid batch", "urls", 2, "URL: none of these may be opened; sift guard check says why"),
     "field": (400, "invalid batch", "max_chars", 2, "--max-chars: a whole number from 1000 to 200000"),
     "ttl": (400, "invalid batch", "ttl", 2, "--ttl: a whole number from 3600 to 604800"),
     "unauthorized": (401, "unauthorized", "", 3, "SIFT_TOKEN"),
@@ -262,6 +262,14 @@ def test_refusal_ends_with_its_code_and_one_line(
     assert (done.returncode, done.stdout) == (code, "")
     assert re.fullmatch(rf"sift: .*{re.escape(named)}.*\n", done.stderr)
     assert "needle" not in done.stderr
+
+
+def test_too_many_for_the_class_is_said(call: Any, service: Any) -> None:
+    """contract: Batch command: the service knows the caller's class, the command does not."""
+    service.batches.instead = lambda method, path: (400, {"error": "invalid batch", "hint": "urls"})
+    done = call("batch", "submit", *(f"{ONE}{n}" for n in range(26)))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("sift: URL: 1 to 100; 25 at most for class restricted")
 
 
 def test_store_that_does_not_answer_is_asked_again_with_the_same_key(call: Any, service: Any) -> None:
