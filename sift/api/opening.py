@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+from flask import Blueprint
 
-from flask import Blueprint, Response
+from sift.api.lazily import lazily
 
 bp = Blueprint("opening", __name__)
-
-
-def _lazily(module: str, view: str) -> Callable[[], Response]:
-    def load_and_answer() -> Response:
-        answer: Response = getattr(import_module(module), view)()
-        return answer
-
-    return load_and_answer
-
-
-bp.add_url_rule("/v1/fetch", "fetch", _lazily("sift.api.v1.fetch", "fetch"), methods=["POST"])
-bp.add_url_rule("/v2/scrape", "scrape", _lazily("sift.api.v2.scrape", "scrape"), methods=["POST"])
+bp.add_url_rule("/v1/fetch", "fetch", lazily("sift.api.v1.fetch", "fetch"), methods=["POST"])
+bp.add_url_rule("/v2/scrape", "scrape", lazily("sift.api.v2.scrape", "scrape"), methods=["POST"])
