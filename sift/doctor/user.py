@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import pwd
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ def acting_as(uid: int, gid: int) -> Iterator[bool]:
     if uid == mine[0]:
         yield True
         return
+    codecs.lookup("utf-8-sig")  # loaded when it is first used, from files that the other user may not be able to read
     try:
         try:
             os.setgroups(os.getgrouplist(name_of(uid), gid))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sqlite3
 import time
 from collections.abc import Callable
@@ -37,11 +39,13 @@ def inspect(path: Path, seconds: float, clock: Callable[[], float] = time.monoto
     seconds: the most that the check, and each wait for a lock, may take.
     """
     try:
-        path.stat()
+        # SQLite would open a file that cannot be written for reading, and let a transaction begin.
+        os.close(os.open(path, os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:
         return Inspected(exists=False)
-    except OSError:
-        return Inspected(exists=True, trouble="unreadable")
+    except OSError as error:
+        is_readable = error.errno in (errno.EACCES, errno.EROFS) and os.access(path, os.R_OK)
+        return Inspected(exists=True, trouble="read-only" if is_readable else "unreadable")
     end = clock() + seconds
     address = f"file:{quote(str(path))}?mode=rw"  # never makes one
     try:
