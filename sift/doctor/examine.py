@@ -31,6 +31,7 @@ from sift.wire.look import is_here
 SECONDS = 20.0
 """For everything that waits for others, together."""
 _LEDGER_SECONDS = 2.0
+_SOMEBODY = "USER"
 _ANSWERS_AT = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
 _STORE = {
     "store_unreachable": fail(
@@ -95,6 +96,8 @@ def _stranger(state: Path, user: int, mine: int) -> Finding:
 
 def _as_user(config: Config, user: int, now: datetime) -> Iterator[Finding]:
     state, who = config.state_dir, name_of(user)
+    if user == 0 and not state.exists():
+        who = _SOMEBODY  # root makes it for a user who is not known yet
     yield from guarded("state", lambda: check_state(state, look_at_state(state), who))
     if not config.store_url:
         path = state / LEDGER_FILE

@@ -49,9 +49,7 @@ def check_state(path: Path, seen: SeenState, user_name: str) -> list[Finding]:
     if seen.mode is None and seen.can_write:
         return [caution(CHECK, f"{path} does not exist; the service makes it at first use", make)]
     if seen.mode is None:
-        return [
-            fail(CHECK, f"{path} cannot be reached by user {user_name}, or be made", f"{make}; or set SIFT_STATE_DIR")
-        ]
+        return [fail(CHECK, f"{path} can neither be reached nor made", f"{make}; or set SIFT_STATE_DIR")]
     if not seen.is_directory:
         return [fail(CHECK, f"{path} is no directory", "set SIFT_STATE_DIR to a directory for Sift alone")]
     if not seen.can_write:

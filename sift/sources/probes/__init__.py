@@ -18,7 +18,7 @@ Probe = Callable[[SourceConfig, Ask], Iterator[Finding]]
 """Takes the settings of a source that is on; yields what is right and wrong with them. Raises SourceError."""
 
 _UNREACHABLE = {
-    "refused": ("the connection was refused", "start it, or correct host and port in {url}"),
+    "refused": ("the connection was refused", "correct host and port in {url}, or start what should answer there"),
     "name": ("its host name cannot be resolved", "correct the host in {url}, or the name server of this host"),
     "certificate": ("its certificate is not trusted", "SSL_CERT_FILE names a private authority; or correct {url}"),
     "tls": ("no TLS connection could be made", "{url} may need http:// instead of https://"),
