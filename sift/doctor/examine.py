@@ -65,9 +65,9 @@ def examine(environ: Mapping[str, str], around: Surroundings) -> Iterator[Findin
     config = settings.config
     yield from settings.found
     if settings.has_state:
-        yield from _on_disk(config, around.now)
+        yield from guarded("state", lambda: _on_disk(config, around.now))
     yield from guarded("files", lambda: [check_files(config, _open_files(config))])
-    yield check_auth(config)
+    yield from guarded("auth", lambda: [check_auth(config)])
     url = environ.get("SIFT_URL", "").strip()
     bound = None if url else _bound(config.bind)
     yield from _asked(config, url, bound, around)
@@ -75,14 +75,13 @@ def examine(environ: Mapping[str, str], around: Surroundings) -> Iterator[Findin
         yield from guarded("search", lambda: search(bound))
 
 
-def _on_disk(config: Config, now: datetime) -> Iterator[Finding]:
-    """Yield what the service's user finds on the disk: the owner of the state directory, or this process's user."""
+def _on_disk(config: Config, now: datetime) -> list[Finding]:
+    """Return what the service's user finds on the disk: the owner of the state directory, or this process's user."""
     mine = os.geteuid()
     found_owner = owner_of(config.state_dir)
     user = mine if found_owner is None else found_owner
-    with acting_as(user, config.state_dir.stat().st_gid if user != mine else os.getegid()) as has_rights:
-        found = list(_as_user(config, user, now)) if has_rights else [_stranger(config.state_dir, user, mine)]
-    yield from found
+    with acting_as(user) as has_rights:
+        return list(_as_user(config, user, now)) if has_rights else [_stranger(config.state_dir, user, mine)]
 
 
 def _stranger(state: Path, user: int, mine: int) -> Finding:
@@ -141,8 +140,10 @@ def _store(config: Config) -> list[Finding]:
     try:
         warnings = check_store(config)
     except ConfigError as error:
-        what, _, cure = str(error).partition(": ")
-        return [fail("store", f"{what}: {cure}" if cure else what, "the README says what the server must be")]
+        what, _, more = str(error).partition(": ")
+        if what != "SIFT_STORE_URL" and more:
+            return [fail("store", what, more)]
+        return [fail("store", str(error), "correct the server, or name another in SIFT_STORE_URL")]
     return [_STORE[event] for event, _ in warnings] or [ok("store", "the database answers, and is fit")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -48,8 +49,9 @@ def points_at_sift(
     url: where the service is. names: of this host. is_own: whether this host has an IP address.
     """
     host, port = _place(source.url)
-    if url and (host, port) == _place(url):
-        return True
+    with suppress(ValueError):  # SIFT_URL is checked elsewhere
+        if url and (host, port) == _place(url):
+            return True
     is_here = is_loopback(host) or host in names or (_is_address(host) and is_own(host))
     for bind in binds:
         if bind.startswith("unix:"):

@@ -26,11 +26,19 @@ def name_of(uid: int) -> str:
         return str(uid)
 
 
+def _group_of(uid: int) -> int:
+    try:
+        return pwd.getpwuid(uid).pw_gid
+    except KeyError:
+        return uid
+
+
 @contextmanager
-def acting_as(uid: int, gid: int) -> Iterator[bool]:
+def acting_as(uid: int) -> Iterator[bool]:
     """Have the rights of another user in the block, as root may; yield whether this process has them.
 
-    No other thread may run meanwhile: the rights are those of the whole process.
+    No other thread may run meanwhile: the rights are those of the whole process. A user whom the host does not know has
+    the group of the same number.
     """
     mine = os.geteuid(), os.getegid(), os.getgroups()
     if uid == mine[0]:
@@ -39,6 +47,7 @@ def acting_as(uid: int, gid: int) -> Iterator[bool]:
     codecs.lookup("utf-8-sig")  # loaded when it is first used, from files that the other user may not be able to read
     try:
         try:
+            gid = _group_of(uid)
             os.setgroups(os.getgrouplist(name_of(uid), gid))
             os.setegid(gid)
             os.seteuid(uid)

@@ -100,3 +100,16 @@ def test_missing_state_directory_of_roots_is_nobodys_yet(
     cures = {each.check: each.cure for each in found}
     assert cures["state"] == f"install -d -m 700 -o USER {tmp_path / 'none'}"
     assert cures["keys"].startswith("as user USER: sift key new")
+
+
+@pytest.mark.parametrize(
+    ("url", "cure"),
+    [("postgresql://%zz", "correct the server, or name another in SIFT_STORE_URL")],
+)
+def test_store_that_cannot_be_one_fails_without_its_address(environ: dict[str, str], url: str, cure: str) -> None:
+    """contract: Doctor, Store: as a start would refuse it; credits are then no files', so no ledger is looked at."""
+    pytest.importorskip("psycopg")
+    around = Surroundings(Around().service, None, NOW, "here")
+    found = [each for each in examine(environ | {"SIFT_STORE_URL": url}, around) if each.check in ("store", "ledger")]
+    assert [(each.level, each.check, each.cure) for each in found] == [("fail", "store", cure)]
+    assert "zz" not in str(found)

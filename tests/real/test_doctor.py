@@ -327,6 +327,7 @@ def test_nothing_secret_is_printed_whatever_fails(
         assert setup.doctor(*arguments, **secret).returncode == 1
     for broken in (
         {"SIFT_URL": f"http://{CANARY}:{CANARY}@h"},
+        {"SIFT_URL": f"http://h:{CANARY}"},
         {"SIFT_TOKEN": f"{CANARY} x"},
         {"SIFT_BRAVE_URL": f"ftp://{CANARY}"},
         {"SIFT_STORE_URL": f"postgresql://u:{CANARY}@127.0.0.1:1/d"},
