@@ -35,6 +35,5 @@ def together(checks: Mapping[str, Check], seconds: float) -> list[Finding]:
     end = time.monotonic() + seconds
     for thread in threads.values():
         thread.join(max(0.0, end - time.monotonic()))
-    late = f"no answer within {seconds:g} s"
-    cure = "look at the network, the name server and what is asked"
-    return [each for name in checks for each in found.get(name) or [fail(name, late, cure)]]
+    late = (f"no answer within {seconds:g} s", "look at the network, the name server and what is asked")
+    return [each for name in checks for each in found.get(name, [fail(name, *late)])]

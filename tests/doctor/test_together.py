@@ -41,6 +41,11 @@ def test_check_that_hangs_is_given_up() -> None:
     assert found[0].what == "no answer within 0.05 s"
 
 
+def test_check_that_finds_nothing_says_nothing() -> None:
+    """contract: Doctor: it has ended, and is not late."""
+    assert together({"a": list}, 20) == []
+
+
 def test_check_that_breaks_is_told_by_its_type_alone() -> None:
     """contract: Doctor: an exception's text may hold anything."""
     (found,) = guarded("a", _break)
