@@ -38,7 +38,7 @@ class Reading(NamedTuple):
     """A body as read: the request, how many hits are wanted (0 to 20), and the warnings on the request itself."""
 
     request: SearchRequest
-    count: int
+    results: int
     warnings: tuple[str, ...]
 
 
@@ -49,7 +49,7 @@ def search() -> Response:
     parts = services()
     warnings = reading.warnings + parts.notices
     results: list[dict[str, Any]] = []
-    if reading.count:
+    if reading.results:
         try:
             answer = run_search(parts, g.caller, reading.request, warnings)
         except SearchUnavailableError as error:
