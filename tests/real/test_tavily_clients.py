@@ -6,14 +6,20 @@ contract: Tavily door.
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.real.clients import Client, installed
 from tests.real.conftest import Running
+from tests.real.programs import readme_block
 from tests.service import ROOT, Service
 from tests.vendors import BODIES, NAMES, hit, reply, searxng_body
 
@@ -226,3 +232,45 @@ def test_what_librechat_sends(running: Running, fresh: Callable[[], str]) -> Non
     asked = {"urls": [INSIDE], "extract_depth": "basic", "include_images": False, "include_favicon": True, "timeout": 5}
     answer = running.service.post("/tavily/extract", asked, header).json()
     assert [each["url"] for each in answer["failed_results"]] == [INSIDE]
+
+
+def as_printed(block: str, running: Running) -> str:
+    """Return a block of the README for the shared service and a key of its own."""
+    return block.replace("https://sift.example", running.service.url).replace("sift_…", running.tokens.fleet)
+
+
+@pytest.mark.parametrize("client", ["tavily", "langchain_tavily"])
+def test_python_blocks_of_the_readme_work_as_printed(client: str, running: Running) -> None:
+    """README, Use with Tavily's clients: address and key are all that is replaced."""
+    block = as_printed(readme_block("python", f"from {client} "), running)
+    running.vendors.behaviour["searxng"] = reply(searxng_body([hit("https://docs.python.org/3/", "The title")]))
+    environ = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    if client == "langchain_tavily":
+        environ["PYTHONPATH"] = str(installed("langchain-tavily", LANGCHAIN))
+    # The page is not one of this host's: what matters is the answer's form.
+    block = block.replace("https://docs.python.org/3/reference/datamodel.html", INSIDE)
+    done = subprocess.run([sys.executable, "-c", block], env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "https://docs.python.org/3/" in done.stdout
+
+
+def test_litellm_block_of_the_readme_works_as_printed(
+    litellm: Client, running: Running, fresh: Callable[[], str]
+) -> None:
+    """README, Use with Tavily's clients: what LiteLLM's proxy passes on of its configuration."""
+    ((tool,),) = yaml.safe_load(as_printed(readme_block("yaml", "search_provider: tavily"), running)).values()
+    named = tool["litellm_params"]
+    assert (named["search_provider"], named["api_key"]) == ("tavily", "os.environ/SIFT_TOKEN")
+    found = litellm.call(url=named["api_base"], key=running.tokens.fleet, arguments={"query": fresh()})
+    assert found["results"]
+
+
+def test_urls_of_the_other_blocks_are_those_of_the_door(running: Running) -> None:
+    """README, Use with Tavily's clients: Open WebUI adds /search and /extract, LibreChat nothing."""
+    base = re.search(r"^TAVILY_API_BASE_URL=(.*)$", readme_block("bash", "WEB_SEARCH_ENGINE=tavily"), re.MULTILINE)
+    whole = re.findall(r"_URL=(.*)$", readme_block("bash", "TAVILY_SEARCH_URL="), re.MULTILINE)
+    assert base is not None
+    assert [f"{base[1]}/search", f"{base[1]}/extract"] == whole
+    for url in whole:
+        reply = running.service.post(url.removeprefix("https://sift.example"), {}, running.fleet)
+        assert reply.status == 400  # there, and in want of a query or URLs
