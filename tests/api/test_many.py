@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from sift.api.doors.many import open_all
+from sift.api.doors.many import _Work, open_all
 from sift.errors import FetchError
 from tests.fakes import PATIENCE, FakeClock
-from tests.waiting import wait_for
+from tests.waiting import threads_in, wait_for
 
 URLS = [str(number) for number in range(6)]
 
@@ -121,6 +121,27 @@ def test_helper_without_a_place_leaves_its_page_to_the_others() -> None:
 
     pages = Pages(**{f"p{url}": open_one for url in URLS})
     assert opened(pages, 2) == ["ok"] * len(URLS)
+
+
+def test_page_put_back_when_nobody_was_left_is_opened_in_the_end() -> None:
+    """contract: Tavily door: a place that is free again is used."""
+    met = threading.Barrier(2)
+    again = threading.Event()
+
+    def step() -> str:
+        if again.is_set():
+            return "ok"
+        met.wait(PATIENCE)
+        if threading.current_thread() is threading.main_thread():
+            return "ok"
+        again.set()
+        wait_for(lambda: threads_in(_Work.run) == 1, PATIENCE)  # the other thread has found nothing left
+        raise FetchError("busy")
+
+    pages = Pages(p0=step, p1=step)
+    found = open_all(pages, URLS[:2], at_once=2, deadline=10.0, clock=FakeClock(0.0))
+    assert found == ["ok", "ok"]
+    assert len(pages.asked) == 3
 
 
 def test_fault_in_a_helper_is_raised() -> None:

@@ -67,6 +67,16 @@ def test_no_place_for_any_page_429() -> None:
     assert reply.json == {"detail": {"error": "busy: too many pages are being opened"}}
 
 
+def test_no_page_can_be_had_200_with_a_reason_each() -> None:
+    """contract: Tavily door: only the want of places is a matter of time."""
+    app = App(Failed("fetch timeout"))
+    app.fetcher.by_url = {URLS[1]: Failed("busy")}
+    app.fetcher.each = 1
+    answer = extracted(app, URLS[:2])
+    assert answer["results"] == []
+    assert [each["error"] for each in answer["failed_results"]] == ["fetch timeout", "busy"]
+
+
 def test_long_text_is_cut_and_a_warning_says_so() -> None:
     """contract: Tavily door: twenty whole pages could be hundreds of megabytes."""
     answer = extracted(App(page(content="word " * MAX_TEXT, warnings=())))

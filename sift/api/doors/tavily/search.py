@@ -107,7 +107,7 @@ def shown(hits: Iterable[Mapping[str, Any]], best: float) -> list[dict[str, Any]
 def is_spent(error: SearchUnavailableError, own: int) -> bool:
     """Whether all sources are skipped because a budget is used up. own: how many warnings are on the request itself."""
     skips = error.warnings[: len(error.warnings) - own]
-    return bool(skips) and not error.sources_failed and all(skip.endswith(_QUOTAS) for skip in skips)
+    return bool(skips) and all(skip.endswith(_QUOTAS) for skip in skips)
 
 
 def _best(parts: Services, answer: Answer) -> float:
