@@ -16,7 +16,7 @@ from sift.batch.result import encode, wanted
 from sift.errors import StoreError
 from tests.api.fetching import FakeFetcher, page
 from tests.fakes import engine_of, services_of
-from tests.store.engines import Clock, SqliteEngine
+from tests.store.engines import Clock, Engine, SqliteEngine
 
 PATH = "/v1/batch"
 ONE, TWO = "https://canary-one.com/a?q=canary", "https://canary-two.com/b"
@@ -39,9 +39,11 @@ class App:
     clock: the store's. lines: what is logged. woken: how often the workers of the process were told of a batch.
     """
 
-    def __init__(self, directory: Path, jobs: Jobs | None = None, **services: Any) -> None:
+    def __init__(
+        self, directory: Path, jobs: Jobs | None = None, engine: Engine | None = None, **services: Any
+    ) -> None:
         self.clock = Clock()
-        self._engine = SqliteEngine(directory)
+        self._engine = engine or SqliteEngine(directory)
         self.jobs = jobs or self._engine.jobs(self.clock, gap=0.0)
         self.lines: list[bytes] = []
         self.woken = 0

@@ -17,14 +17,16 @@ from sift.batch.protocols import Jobs
 from tests.api.batches import NOON, ONE, PATH, TWO, App, AwayJobs
 from tests.api.fetching import FakeFetcher
 from tests.fakes import engine_of, in_parallel, services_of
+from tests.store.engines import PostgresEngine
 
 UNKNOWN = "b_" + "a" * 26
 
 
-@pytest.fixture
-def app(tmp_path: Path) -> Iterator[App]:
-    """An application with batches."""
-    made = App(tmp_path)
+@pytest.fixture(params=["sqlite", "postgres"])
+def app(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[App]:
+    """An application with batches, on either engine of the store."""
+    on_postgres = request.param == "postgres"
+    made = App(tmp_path, engine=PostgresEngine(request.getfixturevalue("postgres").room()) if on_postgres else None)
     yield made
     made.close()
 
@@ -193,9 +195,9 @@ def test_store_does_not_answer_every_route_is_busy(tmp_path: Path) -> None:
     assert app.woken == 0
 
 
-def below(id: str) -> list[tuple[str, str]]:
+def below(batch: str) -> list[tuple[str, str]]:
     """Return every request that names a batch."""
-    path = f"{PATH}/{id}"
+    path = f"{PATH}/{batch}"
     reads = [("GET", f"{path}{more}") for more in ("", "?wait=5", "/results", "/errors")]
     return [*reads, ("DELETE", path), ("DELETE", f"{path}?purge=1")]
 
@@ -206,8 +208,8 @@ def test_unknown_expired_and_foreign_ids_are_alike(app: App) -> None:
     expired = app.post({"urls": [ONE], "ttl": 3600}, caller="another").json["id"]
     app.clock.advance(3600)
     seen = set()
-    for id in (UNKNOWN, foreign, expired, "x", "b_" + "A" * 26):
-        for method, path in below(id):
+    for batch in (UNKNOWN, foreign, expired, "x", "b_" + "A" * 26):
+        for method, path in below(batch):
             reply = app.request(method, path, caller="another")
             seen.add((reply.status_code, reply.data))
     assert seen == {(404, b'{"error": "not found", "hint": ""}')}
@@ -225,11 +227,11 @@ def test_unknown_expired_and_foreign_ids_are_alike(app: App) -> None:
 )
 def test_bad_parameter_is_named(path: str, name: str, app: App) -> None:
     """contract: Batch: 400 with the parameter as the hint."""
-    id = app.submitted(ONE)
-    reply = app.get(f"{PATH}/{id}{path}")
+    batch = app.submitted(ONE)
+    reply = app.get(f"{PATH}/{batch}{path}")
     assert (reply.status_code, reply.json) == (400, {"error": "invalid batch", "hint": name})
-    assert app.request("DELETE", f"{PATH}/{id}?purge=yes").json["hint"] == "purge"
-    assert app.get(f"{PATH}/{id}").json["status"] == "queued"
+    assert app.request("DELETE", f"{PATH}/{batch}?purge=yes").json["hint"] == "purge"
+    assert app.get(f"{PATH}/{batch}").json["status"] == "queued"
 
 
 @pytest.mark.parametrize(
@@ -266,15 +268,15 @@ def test_batches_are_off_the_routes_are_gone() -> None:
 
 def test_status_tells_the_numbers_with_the_keys_in_order(app: App) -> None:
     """contract: Batch: ok + failed + pending = total; a finished one says when."""
-    id = app.submitted(ONE, TWO, f"{ONE}#x")
-    shown = app.get(f"{PATH}/{id}").json
+    batch = app.submitted(ONE, TWO, f"{ONE}#x")
+    shown = app.get(f"{PATH}/{batch}").json
     assert list(shown) == ["id", "status", "total", "ok", "failed", "pending", "created_at", "expires_at"]
-    assert list(shown.values()) == [id, "queued", 3, 0, 0, 3, NOON, "2026-09-30T12:00:00Z"]
+    assert list(shown.values()) == [batch, "queued", 3, 0, 0, 3, NOON, "2026-09-30T12:00:00Z"]
     app.open()
-    assert app.get(f"{PATH}/{id}").json["status"] == "running"
+    assert app.get(f"{PATH}/{batch}").json["status"] == "running"
     app.clock.advance(60)
     app.fail("fetch failed", "dns")
-    shown = app.get(f"{PATH}/{id}").json
+    shown = app.get(f"{PATH}/{batch}").json
     assert list(shown)[6:] == ["created_at", "finished_at", "expires_at"]
     assert (shown["status"], shown["ok"], shown["failed"], shown["pending"]) == ("done", 2, 1, 0)
     assert shown["finished_at"] == "2026-09-29T12:01:00Z"
@@ -282,9 +284,9 @@ def test_status_tells_the_numbers_with_the_keys_in_order(app: App) -> None:
 
 def test_results_are_in_the_order_of_the_request_each_with_its_own_url(app: App) -> None:
     """contract: Batch: a page is the answer of a fetch; an unfinished batch answers, too."""
-    id = app.submitted(ONE, TWO, f"{ONE}#x", max_chars=1000)
+    batch = app.submitted(ONE, TWO, f"{ONE}#x", max_chars=1000)
     assert app.open(content="a" * 600 + "\n\n" + "b" * 600).url == ONE
-    found = app.get(f"{PATH}/{id}/results").json
+    found = app.get(f"{PATH}/{batch}/results").json
     assert list(found) == ["id", "status", "items"]
     first, second, third = found["items"]
     assert list(first) == ["index", "url", "state", "attempts", "result"]
@@ -301,12 +303,12 @@ def test_results_are_in_the_order_of_the_request_each_with_its_own_url(app: App)
 
 def test_results_of_one_kind_alone_are_counted_among_themselves(app: App) -> None:
     """contract: Batch: `only`, `offset`, `limit` and `next_offset`."""
-    id = app.submitted(*(f"https://a.com/{number}" for number in range(6)))
+    batch = app.submitted(*(f"https://a.com/{number}" for number in range(6)))
     for number in range(6):
         app.fail("robots disallow") if number % 3 == 1 else app.open()
 
     def indices(query: str) -> tuple[list[int], int | None]:
-        found = app.get(f"{PATH}/{id}/results?{query}").json
+        found = app.get(f"{PATH}/{batch}/results?{query}").json
         return [item["index"] for item in found["items"]], found.get("next_offset")
 
     assert indices("") == ([0, 1, 2, 3, 4, 5], None)
@@ -315,36 +317,36 @@ def test_results_of_one_kind_alone_are_counted_among_themselves(app: App) -> Non
     assert indices("only=ok&limit=3") == ([0, 2, 3], 3)
     assert indices("only=ok&limit=3&offset=3") == ([5], None)
     assert indices("offset=6") == ([], None)
-    failed = app.get(f"{PATH}/{id}/results?only=failed").json["items"][0]
+    failed = app.get(f"{PATH}/{batch}/results?only=failed").json["items"][0]
     assert list(failed) == ["index", "url", "state", "attempts", "error", "hint"]
     assert (failed["error"], failed["hint"]) == ("robots disallow", "")
 
 
 def test_results_are_twenty_at_a_time_unless_told_otherwise(app: App) -> None:
-    id = app.submitted(*(f"https://a.com/{number}" for number in range(30)))
-    found = app.get(f"{PATH}/{id}/results").json
+    batch = app.submitted(*(f"https://a.com/{number}" for number in range(30)))
+    found = app.get(f"{PATH}/{batch}/results").json
     assert (len(found["items"]), found["next_offset"]) == (20, 20)
 
 
 def test_results_end_at_2_mib(app: App) -> None:
     """contract: Batch: a page of results stays small enough to read; the next one goes on."""
-    id = app.submitted(*(f"https://a.com/{number}" for number in range(5)), max_chars=200_000)
+    batch = app.submitted(*(f"https://a.com/{number}" for number in range(5)), max_chars=200_000)
     for _ in range(5):
         app.open(content="ü" * 150_000 + "€" * 150_000)  # 450,000 bytes after the cut
-    first = app.get(f"{PATH}/{id}/results")
+    first = app.get(f"{PATH}/{batch}/results")
     assert (len(first.json["items"]), first.json["next_offset"]) == (4, 4)
     assert len(first.data) < 2 * 1024 * 1024
-    rest = app.get(f"{PATH}/{id}/results?offset=4").json
+    rest = app.get(f"{PATH}/{batch}/results?offset=4").json
     assert [item["index"] for item in rest["items"]] == [4]
     assert "next_offset" not in rest
 
 
 def test_errors_tell_what_failed_and_when(app: App) -> None:
     """contract: Batch: robots refusals stand in both lists."""
-    id = app.submitted(ONE, TWO, "https://a.com/")
+    batch = app.submitted(ONE, TWO, "https://a.com/")
     app.fail("fetch failed", "status 404")
     app.fail("robots disallow")
-    assert app.get(f"{PATH}/{id}/errors").json == {
+    assert app.get(f"{PATH}/{batch}/errors").json == {
         "errors": [
             {"index": 0, "url": ONE, "error": "fetch failed", "hint": "status 404", "at": NOON},
             {"index": 1, "url": TWO, "error": "robots disallow", "hint": "", "at": NOON},
@@ -370,45 +372,45 @@ def test_list_has_the_callers_own_without_a_url(app: App) -> None:
 
 def test_cancelled_batch_keeps_what_is_done(app: App) -> None:
     """contract: Batch: idempotent; what runs is ended."""
-    id = app.submitted(ONE, TWO, "https://a.com/")
+    batch = app.submitted(ONE, TWO, "https://a.com/")
     app.open()
     running = app.claim()
     for _ in range(2):
-        reply = app.request("DELETE", f"{PATH}/{id}")
-        assert (reply.status_code, reply.json) == (200, {"id": id, "status": "cancelled"})
+        reply = app.request("DELETE", f"{PATH}/{batch}")
+        assert (reply.status_code, reply.json) == (200, {"id": batch, "status": "cancelled"})
     assert not app.jobs.renew("worker", running.host)
-    items = app.get(f"{PATH}/{id}/results").json["items"]
+    items = app.get(f"{PATH}/{batch}/results").json["items"]
     assert [item["state"] for item in items] == ["ok", "cancelled", "cancelled"]
     assert "error" not in items[1]
-    assert app.get(f"{PATH}/{id}").json["status"] == "cancelled"
+    assert app.get(f"{PATH}/{batch}").json["status"] == "cancelled"
 
 
 def test_finished_batch_is_cancelled_its_results_stay(app: App) -> None:
     """contract: Batch: the answer is the same, the batch stays done."""
-    id = app.submitted(ONE)
+    batch = app.submitted(ONE)
     app.open()
-    assert app.request("DELETE", f"{PATH}/{id}").json == {"id": id, "status": "cancelled"}
-    assert app.get(f"{PATH}/{id}").json["status"] == "done"
-    assert app.get(f"{PATH}/{id}/results").json["items"][0]["state"] == "ok"
+    assert app.request("DELETE", f"{PATH}/{batch}").json == {"id": batch, "status": "cancelled"}
+    assert app.get(f"{PATH}/{batch}").json["status"] == "done"
+    assert app.get(f"{PATH}/{batch}/results").json["items"][0]["state"] == "ok"
 
 
 def test_purged_batch_is_gone_at_once(app: App) -> None:
     """contract: Batch: with its URLs and texts; `purge=0` purges nothing."""
-    id = app.submitted(ONE)
+    batch = app.submitted(ONE)
     app.open()
-    assert app.request("DELETE", f"{PATH}/{id}?purge=0").status_code == 200
-    assert app.get(f"{PATH}/{id}/results").status_code == 200
-    assert app.request("DELETE", f"{PATH}/{id}?purge=1").json == {"id": id, "status": "cancelled"}
-    assert [app.request(method, path).status_code for method, path in below(id)] == [404] * 6
+    assert app.request("DELETE", f"{PATH}/{batch}?purge=0").status_code == 200
+    assert app.get(f"{PATH}/{batch}/results").status_code == 200
+    assert app.request("DELETE", f"{PATH}/{batch}?purge=1").json == {"id": batch, "status": "cancelled"}
+    assert [app.request(method, path).status_code for method, path in below(batch)] == [404] * 6
 
 
 def test_wait_ends_with_the_batch(app: App) -> None:
     """contract: Batch: it returns the last numbers."""
-    id = app.submitted(ONE)
+    batch = app.submitted(ONE)
 
     def ask(number: int) -> Any:
         if number == 0:
-            return app.get(f"{PATH}/{id}?wait=20")
+            return app.get(f"{PATH}/{batch}?wait=20")
         return app.open()
 
     reply, _ = in_parallel(2, ask)
@@ -416,10 +418,10 @@ def test_wait_ends_with_the_batch(app: App) -> None:
 
 
 def test_wait_for_a_batch_that_is_purged_meanwhile_is_a_404(app: App) -> None:
-    id = app.submitted(ONE)
+    batch = app.submitted(ONE)
 
     def ask(number: int) -> Any:
-        return app.get(f"{PATH}/{id}?wait=20") if number == 0 else app.request("DELETE", f"{PATH}/{id}?purge=1")
+        return app.get(f"{PATH}/{batch}?wait=20") if number == 0 else app.request("DELETE", f"{PATH}/{batch}?purge=1")
 
     assert in_parallel(2, ask)[0].status_code == 404
 
@@ -428,16 +430,16 @@ def test_process_is_to_end_waits_end(tmp_path: Path) -> None:
     """contract: Batch: a stop holds nobody up."""
     app = App(tmp_path)
     app.app.extensions["sift"].stopping.is_set = True
-    id = app.submitted(ONE)
-    assert app.get(f"{PATH}/{id}?wait=20").json["status"] == "queued"
+    batch = app.submitted(ONE)
+    assert app.get(f"{PATH}/{batch}?wait=20").json["status"] == "queued"
 
 
 def test_nothing_of_a_url_reaches_the_log(app: App) -> None:
     """contract: Log: the log knows no URL, whatever becomes of a batch."""
-    id = app.submitted(ONE, TWO, "https://canary-three.com:81/")
+    batch = app.submitted(ONE, TWO, "https://canary-three.com:81/")
     app.open()
     app.fail("fetch failed", "dns")
-    for method, path in below(id):
+    for method, path in below(batch):
         app.request(method, path)
     app.post({"urls": ["canary"]})
     app.post({"urls": [ONE], "format": "canary"}, Idempotency_Key="canary key")

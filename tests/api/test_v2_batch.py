@@ -42,8 +42,8 @@ def test_batch_is_taken_in_firecrawls_form(app: App) -> None:
     """contract: Batch scrape: the address is the one that the request was sent to."""
     reply = app.post({"urls": [ONE]}, PATH, Host="sift.local:8787")
     assert reply.status_code == 200
-    id = reply.json["id"]
-    assert reply.json == {"success": True, "id": id, "url": f"http://sift.local:8787{PATH}/{id}"}
+    batch = reply.json["id"]
+    assert reply.json == {"success": True, "id": batch, "url": f"http://sift.local:8787{PATH}/{batch}"}
     assert app.woken == 1
 
 
@@ -56,12 +56,12 @@ def test_refused_urls_are_listed(app: App) -> None:
 def test_public_url_is_set_addresses_are_made_from_it(tmp_path: Path) -> None:
     """contract: Settings: `SIFT_PUBLIC_URL`."""
     app = App(tmp_path, public_url="https://sift.example")
-    id = submitted(app, ONE, TWO)
+    batch = submitted(app, ONE, TWO)
     assert app.post({"urls": [ONE]}, PATH).json["url"].startswith(f"https://sift.example{PATH}/b_")
     app.open()
     app.open()
-    shown = app.get(f"{PATH}/{id}?limit=1").json
-    assert shown["next"] == f"https://sift.example{PATH}/{id}?skip=1&limit=1"
+    shown = app.get(f"{PATH}/{batch}?limit=1").json
+    assert shown["next"] == f"https://sift.example{PATH}/{batch}?skip=1&limit=1"
 
 
 def test_fields_are_those_of_scrape(app: App) -> None:
@@ -77,10 +77,10 @@ def test_fields_are_those_of_scrape(app: App) -> None:
 
 def test_pages_are_given_in_scrapes_form(app: App) -> None:
     """contract: Batch scrape: the same data as `/v2/scrape`."""
-    id = submitted(app, ONE, TWO, f"{ONE}#x")
+    batch = submitted(app, ONE, TWO, f"{ONE}#x")
     app.open()
     app.fail("fetch failed", "status 404")
-    shown = app.get(f"{PATH}/{id}").json
+    shown = app.get(f"{PATH}/{batch}").json
     scraped = app.post({"url": ONE}, "/v2/scrape").json["data"]
     assert list(shown) == ["success", "status", "total", "completed", "creditsUsed", "expiresAt", "data"]
     assert shown["data"][0] == scraped
@@ -97,21 +97,24 @@ def test_pages_are_given_in_scrapes_form(app: App) -> None:
 
 
 def test_page_declares_nothing_no_value_is_null(app: App) -> None:
-    id = submitted(app, ONE)
+    batch = submitted(app, ONE)
     app.open(title="", lang="", description="", warnings=())
-    (data,) = app.get(f"{PATH}/{id}").json["data"]
+    (data,) = app.get(f"{PATH}/{batch}").json["data"]
     assert data.keys() == {"markdown", "metadata"}
     assert data["metadata"] == {
-        **{"title": "", "sourceURL": ONE, "url": PAGE.url},
-        **{"statusCode": 200, "contentType": "text/html"},
+        "title": "",
+        "sourceURL": ONE,
+        "url": PAGE.url,
+        "statusCode": 200,
+        "contentType": "text/html",
     }
 
 
 def test_long_page_is_cut_and_says_so(app: App) -> None:
     """contract: Batch scrape: a hundred of them are kept, so each is bounded."""
-    id = submitted(app, ONE)
+    batch = submitted(app, ONE)
     app.open(content="word " * 50_000, warnings=())
-    (data,) = app.get(f"{PATH}/{id}").json["data"]
+    (data,) = app.get(f"{PATH}/{batch}").json["data"]
     assert data["warning"] == "text cut at 200000 of 250000 characters"
     assert len(data["markdown"]) == 199_999
 
@@ -119,32 +122,32 @@ def test_long_page_is_cut_and_says_so(app: App) -> None:
 @pytest.mark.parametrize(
     ("act", "status"),
     [
-        (lambda app, id: None, "scraping"),
-        (lambda app, id: app.open(), "scraping"),
-        (lambda app, id: [app.open(), app.fail("fetch timeout")], "completed"),
-        (lambda app, id: [app.fail("fetch timeout"), app.fail("fetch timeout")], "failed"),
-        (lambda app, id: app.request("DELETE", f"{PATH}/{id}"), "cancelled"),
+        (lambda app, batch: None, "scraping"),
+        (lambda app, batch: app.open(), "scraping"),
+        (lambda app, batch: [app.open(), app.fail("fetch timeout")], "completed"),
+        (lambda app, batch: [app.fail("fetch timeout"), app.fail("fetch timeout")], "failed"),
+        (lambda app, batch: app.request("DELETE", f"{PATH}/{batch}"), "cancelled"),
     ],
     ids=["queued", "running", "done", "none", "cancelled"],
 )
 def test_state_is_told_in_firecrawls_words(act: Any, status: str, app: App) -> None:
     """contract: Batch scrape: a batch without a single page has failed."""
-    id = submitted(app, ONE, TWO)
-    act(app, id)
-    assert app.get(f"{PATH}/{id}").json["status"] == status
+    batch = submitted(app, ONE, TWO)
+    act(app, batch)
+    assert app.get(f"{PATH}/{batch}").json["status"] == status
 
 
 def test_next_leads_through_all_pages(app: App) -> None:
     """contract: Batch scrape: an answer ends at 2 MiB; there is a next one only if it has something."""
     urls = [f"https://a.com/{number}" for number in range(12)]
-    id = submitted(app, *urls)
+    batch = submitted(app, *urls)
     for _ in urls:
         app.open(content="€" * 100_000)
-    shown = app.get(f"{PATH}/{id}").json
+    shown = app.get(f"{PATH}/{batch}").json
     found = [data["metadata"]["sourceURL"] for data in shown["data"]]
     assert len(found) == 6
     while "next" in shown:
-        assert shown["next"].startswith(f"http://localhost{PATH}/{id}?skip={len(found)}")
+        assert shown["next"].startswith(f"http://localhost{PATH}/{batch}?skip={len(found)}")
         shown = app.get(shown["next"].removeprefix("http://localhost")).json
         assert shown["data"]
         found += [data["metadata"]["sourceURL"] for data in shown["data"]]
@@ -153,21 +156,21 @@ def test_next_leads_through_all_pages(app: App) -> None:
 
 def test_unfinished_batch_has_no_next_without_a_page(app: App) -> None:
     """contract: Batch scrape: clients follow `next` at once, and would turn in a circle."""
-    id = submitted(app, ONE, TWO)
+    batch = submitted(app, ONE, TWO)
     app.open()
-    shown = app.get(f"{PATH}/{id}").json
+    shown = app.get(f"{PATH}/{batch}").json
     assert (shown["status"], len(shown["data"]), "next" in shown) == ("scraping", 1, False)
 
 
 def test_errors_have_firecrawls_form(app: App) -> None:
     """contract: Batch scrape: robots refusals stand in both lists."""
-    id = submitted(app, ONE, TWO)
+    batch = submitted(app, ONE, TWO)
     app.fail("fetch failed", "dns")
     app.fail("robots disallow")
-    assert app.get(f"{PATH}/{id}/errors").json == {
+    assert app.get(f"{PATH}/{batch}/errors").json == {
         "errors": [
-            {"id": f"{id}-0", "timestamp": NOON, "url": ONE, "error": "fetch failed: dns"},
-            {"id": f"{id}-1", "timestamp": NOON, "url": TWO, "error": "robots disallow"},
+            {"id": f"{batch}-0", "timestamp": NOON, "url": ONE, "error": "fetch failed: dns"},
+            {"id": f"{batch}-1", "timestamp": NOON, "url": TWO, "error": "robots disallow"},
         ],
         "robotsBlocked": [TWO],
     }
@@ -175,12 +178,12 @@ def test_errors_have_firecrawls_form(app: App) -> None:
 
 def test_cancelled_batch_keeps_what_is_done(app: App) -> None:
     """contract: Batch scrape: a finished one answers alike, and its pages stay."""
-    id = submitted(app, ONE)
+    batch = submitted(app, ONE)
     app.open()
     for _ in range(2):
-        reply = app.request("DELETE", f"{PATH}/{id}")
+        reply = app.request("DELETE", f"{PATH}/{batch}")
         assert (reply.status_code, reply.json) == (200, {"success": True, "status": "cancelled"})
-    assert app.get(f"{PATH}/{id}").json["status"] == "completed"
+    assert app.get(f"{PATH}/{batch}").json["status"] == "completed"
 
 
 URLS_DETAILS = "urls must be a list of 1 to 100 URLs, 25 for class restricted, and one of them must be allowed"
@@ -232,9 +235,9 @@ def test_unknown_expired_and_foreign_ids_are_alike(app: App) -> None:
     """contract: Batch scrape: 404 in v2's form."""
     foreign = submitted(app, ONE)
     seen = set()
-    for id in (UNKNOWN, foreign, "x"):
+    for batch in (UNKNOWN, foreign, "x"):
         for method, below in (("GET", ""), ("GET", "/errors"), ("DELETE", "")):
-            reply = app.request(method, f"{PATH}/{id}{below}", caller="another")
+            reply = app.request(method, f"{PATH}/{batch}{below}", caller="another")
             seen.add((reply.status_code, reply.data))
     (only,) = seen
     assert only[0] == 404
@@ -275,19 +278,19 @@ def test_body_may_have_512_kib(app: App) -> None:
 
 def test_batch_is_the_same_through_both_doors(app: App) -> None:
     """contract: Batch scrape: one store; what one door took the other shows."""
-    id = submitted(app, ONE, formats=["html"])
+    batch = submitted(app, ONE, formats=["html"])
     app.open()
-    item = app.get(f"/v1/batch/{id}/results").json["items"][0]
+    item = app.get(f"/v1/batch/{batch}/results").json["items"][0]
     assert (item["result"]["format"], item["result"]["content"]) == ("markdown", "# One\n\nTwo.")
-    assert app.get(f"/v1/batch/{id}").json["ok"] == 1
+    assert app.get(f"/v1/batch/{batch}").json["ok"] == 1
 
 
 def test_nothing_of_a_url_reaches_the_log(app: App) -> None:
     """contract: Log."""
-    id = submitted(app, ONE, TWO)
+    batch = submitted(app, ONE, TWO)
     app.open()
     app.fail("fetch failed", "dns")
     for below in ("", "/errors", "?skip=canary"):
-        app.get(f"{PATH}/{id}{below}")
+        app.get(f"{PATH}/{batch}{below}")
     app.post({"urls": ["canary"]}, PATH, x_idempotency_key="canary key")
     assert not [line for line in app.lines if b"canary" in line]

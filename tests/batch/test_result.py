@@ -18,8 +18,19 @@ from tests.api.fetching import URL, page
 
 def claim(**changes: Any) -> Claim:
     fields: dict[str, Any] = {
-        **{"batch": "b", "index": 0, "url": URL, "host": "h", "caller": "ann", "cls": "fleet", "format": "text"},
-        **{"max_chars": 1000, "max_age": 5.0, "attempt": 1, "lease": "l", "seconds": 900.0, **changes},
+        "batch": "b",
+        "index": 0,
+        "url": URL,
+        "host": "h",
+        "caller": "ann",
+        "cls": "fleet",
+        "format": "text",
+        "max_chars": 1000,
+        "max_age": 5.0,
+        "attempt": 1,
+        "lease": "l",
+        "seconds": 900.0,
+        **changes,
     }
     return Claim(**fields)
 

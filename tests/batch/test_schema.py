@@ -31,7 +31,9 @@ def test_defaults_are_those_of_the_descriptions() -> None:
         }
 
 
-@pytest.mark.parametrize("field", [field for field in OTHERS if field.minimum is not None], ids=lambda field: field.name)
+@pytest.mark.parametrize(
+    "field", [field for field in OTHERS if field.minimum is not None], ids=lambda field: field.name
+)
 def test_number_is_taken_up_to_its_bounds(field: Any) -> None:
     for value in (field.minimum, field.maximum):
         assert getattr(load_batch({"urls": [*URLS], field.name: value}, "fleet"), field.name) == value

@@ -42,7 +42,7 @@ class Batches:
         return sdk.call(method, self.service.url, key or self.key, arguments)
 
     def start(self, sdk: Sdk, **arguments: Any) -> str:
-        """Start a batch; return its id."""
+        """Start a batch; return its batch."""
         found = self.call(sdk, "start_batch_scrape", urls=URLS[:2], **arguments)
         assert "batch" in found, found
         return str(found["batch"]["id"])
@@ -88,25 +88,25 @@ def test_batch_scrape_waits_for_all_pages(sdk: Sdk, batches: Batches) -> None:
 def test_started_batch_is_asked_about_ended_and_its_errors_told(sdk: Sdk, batches: Batches) -> None:
     """contract: Batch scrape: status, errors and cancelling, as the SDK calls them."""
     found = batches.call(sdk, "start_batch_scrape", urls=[*URLS[:2], URLS[4], "http://10.0.0.1/"])["batch"]
-    id = found["id"]
-    assert found["url"] == f"{batches.service.url}/v2/batch/scrape/{id}"
+    batch = found["id"]
+    assert found["url"] == f"{batches.service.url}/v2/batch/scrape/{batch}"
     assert found["invalid_urls"] == ["http://10.0.0.1/"]
-    assert batches.call(sdk, "get_batch_scrape_status", job_id=id)["batch"]["status"] == "scraping"
+    assert batches.call(sdk, "get_batch_scrape_status", job_id=batch)["batch"]["status"] == "scraping"
     batches.work(2)
-    shown = batches.call(sdk, "get_batch_scrape_status", job_id=id)["batch"]
+    shown = batches.call(sdk, "get_batch_scrape_status", job_id=batch)["batch"]
     assert (shown["status"], len(shown["data"]), shown["expires_at"] is not None) == ("scraping", 1, True)
-    errors = batches.call(sdk, "get_batch_scrape_errors", job_id=id)["batch"]
+    errors = batches.call(sdk, "get_batch_scrape_errors", job_id=batch)["batch"]
     assert [(each["url"], each["error"]) for each in errors["errors"]] == [(URLS[1], "robots disallow")]
     assert errors["robots_blocked"] == [URLS[1]]
-    assert batches.call(sdk, "cancel_batch_scrape", job_id=id)["batch"] is True
-    assert batches.call(sdk, "get_batch_scrape_status", job_id=id)["batch"]["status"] == "cancelled"
+    assert batches.call(sdk, "cancel_batch_scrape", job_id=batch)["batch"] is True
+    assert batches.call(sdk, "get_batch_scrape_status", job_id=batch)["batch"]["status"] == "cancelled"
 
 
 def test_pages_of_several_answers_come_together(sdk: Sdk, batches: Batches) -> None:
     """contract: Batch scrape: the SDK follows `next` to the end, wherever it points, and asks for each page once."""
-    id = batches.call(sdk, "start_batch_scrape", urls=URLS)["batch"]["id"]
+    batch = batches.call(sdk, "start_batch_scrape", urls=URLS)["batch"]["id"]
     batches.work(len(URLS), description="€" * 200_000)
-    batch = batches.call(sdk, "get_batch_scrape_status", job_id=id)["batch"]
+    batch = batches.call(sdk, "get_batch_scrape_status", job_id=batch)["batch"]
     assert [each["markdown"] for each in batch["data"]] == [URLS[0], *URLS[2:]]
     assert batch["completed"] == 7
 
@@ -128,7 +128,7 @@ def test_errors_of_the_sdk_tell_what_is_wrong(sdk: Sdk, batches: Batches) -> Non
     made = [batches.start(sdk) for _ in range(10)]
     limited = batches.call(sdk, "start_batch_scrape", urls=URLS[:1])
     assert (limited["error"], "rate limited" in limited["message"]) == ("RateLimitError", True)
-    for id in made:
-        assert batches.call(sdk, "cancel_batch_scrape", job_id=id)["batch"] is True
+    for batch in made:
+        assert batches.call(sdk, "cancel_batch_scrape", job_id=batch)["batch"] is True
     foreign = batches.call(sdk, "get_batch_scrape_status", key=batches.other, job_id=made[0])
     assert "not found - there is no such batch" in foreign["message"]
