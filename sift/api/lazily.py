@@ -8,11 +8,11 @@ from importlib import import_module
 from flask import Response
 
 
-def lazily(module: str, view: str) -> Callable[[], Response]:
-    """Return a view that loads a module and answers as its view of that name does."""
+def lazily(module: str, view: str) -> Callable[..., Response]:
+    """Return a view that loads a module and answers as its view of that name does, which gets what the path holds."""
 
-    def load_and_answer() -> Response:
-        answer: Response = getattr(import_module(module), view)()
+    def load_and_answer(**values: str) -> Response:
+        answer: Response = getattr(import_module(module), view)(**values)
         return answer
 
     return load_and_answer
