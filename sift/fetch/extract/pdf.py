@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any
 
 from sift.fetch.extract import hygiene
@@ -14,6 +15,7 @@ from sift.fetch.extract.model import MOST_CONTENT, MOST_PDF_PAGES, Extract, pdf_
 
 MOST_SECONDS = 2.5
 """Time after which the pages so far have to do."""
+_AGAIN = 0.02
 
 
 class UnreadablePDFError(Exception):
@@ -61,11 +63,13 @@ def extract(
 def _interrupted(seconds: float) -> Iterator[None]:
     """Raise _Overrun inside the block after so many seconds of processor time: a drawing may cost pypdf minutes."""
 
-    def overrun(*_: object) -> None:
-        raise _Overrun
+    def overrun(_: int, frame: FrameType | None) -> None:
+        # Nowhere else: what collects garbage would swallow it, and the end of the block must not be torn.
+        if frame is not None and str(frame.f_globals.get("__name__")).startswith("pypdf."):
+            raise _Overrun
 
     before = signal.signal(signal.SIGPROF, overrun)
-    signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.001))
+    signal.setitimer(signal.ITIMER_PROF, max(seconds, 0.001), _AGAIN)
     try:
         yield
     finally:
