@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "config": frozenset({"environ", "errors"}),
     "environ": frozenset({"addresses", "errors"}),
     "fields": frozenset(),
+    "findings": frozenset(),
     "flight": frozenset(),
     "observe": frozenset(),
     "validation": frozenset({"fields"}),
@@ -34,12 +35,12 @@ MAY_IMPORT = {
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),
     "guard": frozenset({"wire.resolver", "errors"}),
-    "sources": frozenset({"search", "wire", "config", "errors", "__init__"}),
+    "sources": frozenset({"search", "wire", "config", "errors", "findings", "__init__"}),
     "demo": frozenset({"errors"}),
     "client": frozenset({"batch.ids", "errors", "__init__"}),
     "cli": frozenset(
         {
-            *("client", "errors", "fields", "auth", "config", "guard", "store.open", "__init__"),
+            *("client", "doctor", "findings", "errors", "fields", "auth", "config", "guard", "store.open", "__init__"),
             *(
                 "search.fields",
                 "search.domains",
@@ -51,8 +52,9 @@ MAY_IMPORT = {
             ),
         }
     ),
+    "doctor": frozenset({"auth", "config", "errors", "findings", "server", "sources", "store", "wire", "__init__"}),
     "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
-    "api": frozenset({"search", "fetch", "batch", "auth", "log", "errors", "__init__"}),
+    "api": frozenset({"search", "fetch", "batch", "auth", "log", "validation", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
     "server": frozenset({"app", "auth", "config", "errors", "log", "sources", "store"}),
@@ -62,6 +64,8 @@ MAY_IMPORT = {
 FLASK = {"api", "app"}
 NETWORK = {"socket", "ssl", "select", "asyncio", "http.client", "urllib.request", "urllib3", "requests"}
 MAY_CONNECT = {"wire", "client"}
+GUARDED = {"fetch", "guard", "batch", "api", "search"}
+"""What sees URLs of requests."""
 CONNECTS_NOWHERE = {
     "sift.search.urls": {"socket"},  # `inet_aton` parses the old spellings of IPv4 addresses
     "sift.guard.url": {"urllib3"},  # its parser is the second one, which must agree
@@ -137,6 +141,16 @@ def test_network_is_imported_by_the_wire_and_the_client_only(module: str) -> Non
         assert not [name for name in _imports(module) if any(f"{name}.".startswith(f"{bar}.") for bar in barred)]
 
 
+@pytest.mark.parametrize("module", [module for module in MODULES if _part(module) in GUARDED])
+def test_whatever_a_request_asks_for_is_connected_to_in_one_place(module: str) -> None:
+    """contract: Guard: a second way to the wire would be one past the guard; vendors are the sources' to ask."""
+    barred = {f"sift.wire.{name}" for name in ("dial", "pool", "connection", "endpoint", "resolver")}
+    if module == "sift.guard.guard":
+        barred -= {"sift.wire.resolver"}  # the addresses that it judges
+    if module != "sift.fetch.web":
+        assert not _imports(module) & barred
+
+
 def test_guard_imports_no_more_of_urllib3_than_its_parser() -> None:
     """contract: Guard: judging is pure; what could connect is out of its reach."""
     names = {name for name in _imports("sift.guard.url") if name.startswith("urllib3")}
@@ -196,6 +210,18 @@ def test_v2_imports_nothing_of_v1(module: str) -> None:
     for name in _imports(module):
         assert not name.startswith("sift.api.v1"), name
         assert name != "sift.search.schema"
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module.startswith("sift.api.doors")])
+def test_doors_import_nothing_of_v1_and_v2(module: str) -> None:
+    """contract: Tavily door: what the doors share is below them all; a door is a form, and no other's neighbour."""
+    assert not {name for name in _imports(module) if name.startswith(("sift.api.v1", "sift.api.v2"))}
+
+
+def test_doors_are_loaded_with_their_first_request() -> None:
+    """contract: Operations: an idle worker has no memory for what nobody asked for."""
+    others = [module for module in MODULES if not module.startswith("sift.api.doors")]
+    assert not [name for module in others for name in _imports(module) if name.startswith("sift.api.doors")]
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if _part(module) == "auth"])

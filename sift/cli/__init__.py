@@ -1,4 +1,4 @@
-"""The `sift` command: search and open pages over HTTP, and manage the service's keys."""
+"""The `sift` command: search and open pages over HTTP, look after the service and its keys."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from sift import __version__
 from sift.cli.batch import batch
+from sift.cli.doctor import doctor
 from sift.cli.fetch import fetch
 from sift.cli.guard import guard
 from sift.cli.key import key
@@ -32,7 +33,7 @@ def sift() -> None:
     """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-for command in (search, fetch, batch, usage, guard, key, store):
+for command in (search, fetch, batch, usage, doctor, guard, key, store):
     sift.add_command(command)
 
 

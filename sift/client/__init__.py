@@ -22,11 +22,13 @@ from sift.client.shapes import (
     is_ended,
     is_errors,
     is_fetch,
+    is_health,
     is_list,
     is_plan,
     is_receipt,
     is_results,
     is_search,
+    is_status,
     is_usage,
 )
 from sift.errors import SiftError
@@ -113,6 +115,14 @@ class SiftClient:
     def usage(self, days: int) -> Response:
         """Get what was used in the last days (contract: Usage). Raises UnreachableError or ForeignResponseError."""
         return self._call(f"/v1/usage?days={days}", None, self._timeout, is_usage)
+
+    def health(self) -> Response:
+        """Get whether a service is there. Raises UnreachableError or ForeignResponseError."""
+        return self._call("/healthz", None, self._timeout, is_health)
+
+    def status(self) -> Response:
+        """Get the service's status (contract: Operations). Raises UnreachableError or ForeignResponseError."""
+        return self._call("/v1/status", None, self._timeout, is_status)
 
     def fetch(self, body: Mapping[str, object]) -> Response:
         """Post a fetch and return the response, the service's own errors included (contract: Fetch).

@@ -43,6 +43,18 @@ def is_usage(status: int, payload: dict[str, Any]) -> bool:
     return (status not in GATEWAY or payload.get("error") == USAGE_ERROR) and _is_error(status, payload)
 
 
+def is_health(status: int, payload: dict[str, Any]) -> bool:
+    """Return whether a service is there."""
+    return (status, payload) == (200, {"status": "ok"})
+
+
+def is_status(status: int, payload: dict[str, Any]) -> bool:
+    """Return whether this can be a service's status."""
+    if status == 200:
+        return _are(dict, payload.get("sources")) and isinstance(payload.get("version"), str)
+    return status not in GATEWAY and _is_error(status, payload)
+
+
 def is_fetch(status: int, payload: dict[str, Any]) -> bool:
     """Return whether this can be the answer to a fetch."""
     if status == 200:

@@ -5,16 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sift.flight import SingleFlight
 from sift.observe import NullObserver, NullUsage, Observer, Usage
 from sift.search.answer import compose, may_be_cached, skip_warnings, unavailable
 from sift.search.cachekey import cache_key, hour_bucket
 from sift.search.calls import Calls
-from sift.search.model import Answer, CacheUse, CallerClass, SearchRequest, SearchResult, Skip, Unavailable, unique
-from sift.search.plan import CAPPED, Plan
+from sift.search.model import (
+    CAPPED,
+    Answer,
+    CacheUse,
+    CallerClass,
+    SearchRequest,
+    SearchResult,
+    Skip,
+    Unavailable,
+    unique,
+)
 from sift.search.protocols import Cache
 from sift.search.query import normalise_query
+
+if TYPE_CHECKING:
+    from sift.search.plan import Plan
 
 HOUR = 3600
 
@@ -37,6 +50,8 @@ class Engine:
     ) -> None:
         self._calls = calls
         self.names = tuple(calls.reranked)
+        self.in_sum = frozenset(name for name, reranked in calls.reranked.items() if reranked)
+        """The sources whose lists take part in the RRF sum."""
         self._cache = cache
         self._unshared: CacheUse = "off" if cache is None else "miss"
         self._observer = observer or NullObserver()

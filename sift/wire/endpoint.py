@@ -16,11 +16,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote_plus, urlsplit
 
-from requests import PreparedRequest, Response
-from requests.adapters import HTTPAdapter
-from requests.exceptions import ConnectionError as RequestConnectionError
-from requests.exceptions import Timeout as RequestTimeout
-
 from sift.errors import SourceError
 from sift.wire.body import ACCEPT_ENCODING, TooLargeError, parse_json, read_body
 from sift.wire.call import Call
@@ -29,6 +24,7 @@ from sift.wire.exchange import Exchange
 from sift.wire.pool import Pool
 from sift.wire.reasons import reason
 from sift.wire.resolver import Resolver
+from sift.wire.transport import HTTPAdapter, PreparedRequest, RequestConnectionError, RequestTimeout, Response
 
 MAX_BODY = 4 * 1024 * 1024
 """Bytes of a decoded body; a longer one is refused."""
@@ -140,14 +136,14 @@ class Endpoint:
         return parse_json(content)
 
     def _failed(self, error: Exception, call: Call) -> SourceError:
-        failure = _failure(error, call)
-        if failure.counts and call.reused_at is not None:
+        failed = failure(error, call)
+        if failed.counts and call.reused_at is not None:
             # Connections that a firewall or a host forgot die together, and each would cost a call.
             self._pool.close_idle(call.reused_at)
-        return failure
+        return failed
 
 
-def _failure(error: Exception, call: Call) -> SourceError:
+def failure(error: Exception, call: Call) -> SourceError:
     """Translate a failed call into the closed vocabulary."""
     if isinstance(error, TooLargeError):
         return SourceError("response too large")
