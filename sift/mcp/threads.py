@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 from anyio.from_thread import BlockingPortal
@@ -19,7 +19,7 @@ MOST = 64  # calls at a time; more wait for their turn
 class Threads:
     """Threads of one server. portal: open for as long as the server runs."""
 
-    def __init__(self, portal: BlockingPortal, most: int = MOST) -> None:
+    def __init__(self, portal: BlockingPortal, most: int) -> None:
         self._portal = portal
         self._places = anyio.Semaphore(most)
 
@@ -63,7 +63,7 @@ class Threads:
         Thread(target=work, name="sift-mcp", daemon=True).start()
 
 
-async def portal_of(serve: Callable[[Threads], Any]) -> None:
-    """Run a server with threads of its own until it ends."""
+async def portal_of(serve: Callable[[Threads], Awaitable[None]], most: int = MOST) -> None:
+    """Run a server with threads of its own until it ends. most: of these at a time."""
     async with BlockingPortal() as portal:
-        await serve(Threads(portal))
+        await serve(Threads(portal, most))
