@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -47,7 +48,7 @@ async def session_of(transport, revision: str):
 async def call(calls: list, revision="handshake", command=None, env=None, errlog=None, url="", headers=None) -> dict:
     async with AsyncExitStack() as stack:
         if command:
-            log = stack.enter_context(open(errlog, "a"))
+            log = stack.enter_context(Path(errlog).open("a"))
             transport = stdio_client(StdioServerParameters(command=command[0], args=command[1:], env=env), errlog=log)
         else:
             transport = over_http(url, headers or {})

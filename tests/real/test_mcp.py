@@ -194,7 +194,7 @@ def test_failures_are_said_in_a_sentence(session: Session, running: Running, fre
     assert [each["isError"] for each in (unknown, none, down, away)] == [True] * 4
     assert text(unknown) == text(none)
     assert re.fullmatch(r"Unauthorized: .* must hold a valid key\.", text(unknown))
-    assert text(down).startswith("No source answered: searxng: HTTP 500; ")
+    assert text(down).startswith("No source answered: searxng: http 500; ")
     assert text(away).startswith("Sift cannot be reached: the connection was refused")
 
 
