@@ -48,6 +48,7 @@ SETTINGS = (
     ),
     Setting("SIFT_ROBOTS", "all", "robots.txt: all = obeyed; batch = by batches only; off = not read"),
     Setting("SIFT_CONTACT", "", "a URL or mail address in the User-Agent, for sites that are fetched"),
+    Setting("SIFT_METRICS", "on", "on or off; off = nothing is counted for Prometheus, and /metrics is gone"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
 """The settings of the service; those of the sources are declared by the vendors."""
@@ -159,6 +160,7 @@ class Config:
     breaker_failures: int = 5
     breaker_seconds: float = 30.0
     fetch: FetchConfig = FetchConfig()
+    metrics: bool = True
     log_level: str = "info"
 
     @classmethod
@@ -188,6 +190,7 @@ class Config:
             breaker_failures=read.integer("SIFT_BREAKER_FAILURES", 0, 1_000_000),
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
             fetch=_read_fetch(read),
+            metrics=read.choice("SIFT_METRICS", ("on", "off")) == "on",
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:

@@ -10,7 +10,7 @@ from sift.api.origin import is_foreign
 from sift.api.services import services
 from sift.errors import UnauthorizedError
 
-OPEN = "/healthz"
+OPEN = ("/healthz", "/readyz")
 CALLER = "sift.caller"
 """The WSGI environ key of a caller already authenticated; no request header can set it."""
 
@@ -23,7 +23,7 @@ def install(app: Flask) -> None:
 def _identify() -> Response | None:
     environ = request.environ
     path = environ.get("PATH_INFO", "")  # not request.path, which collapses leading slashes
-    if path == OPEN:
+    if path in OPEN:
         return None
     if CALLER in environ:
         g.caller = environ[CALLER]
