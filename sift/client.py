@@ -95,6 +95,10 @@ class SiftClient:
         """Get what was used in the last days (contract: Usage). Raises UnreachableError or ForeignResponseError."""
         return self._call(f"/v1/usage?days={days}", None, self._timeout, _is_usage)
 
+    def status(self) -> Response:
+        """Get the state of the service (contract: Operations). Raises UnreachableError or ForeignResponseError."""
+        return self._call("/v1/status", None, self._timeout, _is_state)
+
     def fetch(self, body: Mapping[str, object]) -> Response:
         """Post a fetch and return the response, the service's own errors included (contract: Fetch).
 
@@ -283,6 +287,13 @@ def _is_usage(status: int, payload: dict[str, Any]) -> bool:
         return _are(dict, payload.get("days"))
     # A proxy's error may be JSON of the same form; its word is another.
     return (status not in GATEWAY or payload.get("error") == USAGE_ERROR) and _is_error(status, payload)
+
+
+def _is_state(status: int, payload: dict[str, Any]) -> bool:
+    if status != 200:
+        return status not in GATEWAY and _is_error(status, payload)
+    sources, cache = payload.get("sources"), payload.get("cache")
+    return isinstance(payload.get("version"), str) and _are(dict, sources) and isinstance(cache, dict)
 
 
 def _is_fetch(status: int, payload: dict[str, Any]) -> bool:

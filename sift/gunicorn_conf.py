@@ -167,5 +167,5 @@ def child_exit(server: Any, worker: Any) -> None:
 
 def _services(worker: Any) -> Services | None:
     app = getattr(worker, "wsgi", None)  # a worker that failed to boot has none
-    services: Services | None = app and app.extensions["sift"]
+    services: Services | None = getattr(app, "extensions", {}).get("sift")
     return services

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 
@@ -34,7 +34,8 @@ class Board:
     """Every series of a worker, at 0 from the start. Raises OSError when its files cannot be made.
 
     directory: of the files. slot: a number that no other living worker has; counters of a dead one go on.
-    sources: their names. numbers: the doubles of each file, by its kind.
+    sources: their names. counts, highest, lowest, summed, newest: the doubles of the files, in which everything but the
+    histograms is a place.
     """
 
     def __init__(self, directory: Path, slot: int, sources: Iterable[str], version: str) -> None:
@@ -69,11 +70,13 @@ class Board:
         searches = {use: self._buckets(of.SEARCH_SECONDS, cache=use) for use in of.CACHE_USES}
         calls = {name: self._buckets(of.CALL_SECONDS, source=name) for name in names}
         fetches = {use: self._buckets(of.FETCH_SECONDS, cache=use) for use in of.PAGE_USES}
-        self.numbers: Mapping[Kind, memoryview[float]] = {
+        numbers = {
             kind: sheet.open(directory / f"{kind}_{slot}.db", keeps=not kind.startswith("gauge"))
             for kind, sheet in self._sheets.items()
         }
-        durations = self.numbers["histogram"]
+        self.counts, durations = numbers["counter"], numbers["histogram"]
+        self.highest, self.lowest = numbers["gauge_livemax"], numbers["gauge_livemin"]
+        self.summed, self.newest = numbers["gauge_livesum"], numbers["gauge_livemostrecent"]
         self.search_seconds = {use: Histogram(durations, *places) for use, places in searches.items()}
         self.call_seconds = {name: Histogram(durations, *places) for name, places in calls.items()}
         self.fetch_seconds = {use: Histogram(durations, *places) for use, places in fetches.items()}

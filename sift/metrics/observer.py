@@ -39,9 +39,9 @@ class Metrics:
         if board is None or source not in board.call_seconds:
             return
         with self._lock:
-            board.numbers["counter"][board.calls[source, outcome_label(outcome)]] += 1
+            board.counts[board.calls[source, outcome_label(outcome)]] += 1
             board.call_seconds[source].add(seconds)
-            board.numbers["gauge_livemin"][board.up[source]] = float(outcome == "ok")
+            board.lowest[board.up[source]] = float(outcome == "ok")
 
     def call_skipped(self, source: str, reason: str) -> None:
         """Count a source that was not asked."""
@@ -55,14 +55,14 @@ class Metrics:
         if board is None:
             return
         with self._lock:
-            board.numbers["counter"][board.searches[caller_class, cache, answered]] += 1
+            board.counts[board.searches[caller_class, cache, answered]] += 1
             board.search_seconds[cache].add(seconds)
 
     def breaker_changed(self, source: str, state: str) -> None:
         """Note whether a source is skipped; while it is tried again it still is, but for one call."""
         board = self._board
         if board is not None and source in board.breaker_open:
-            board.numbers["gauge_livemax"][board.breaker_open[source]] = float(state != "closed")
+            board.highest[board.breaker_open[source]] = float(state != "closed")
 
     def work_began(self) -> None:
         """Count what is under way."""
@@ -79,7 +79,7 @@ class Metrics:
             return
         with self._lock:
             place = board.fetches.get((state, cache), board.fetches[OTHER, cache])
-            board.numbers["counter"][place] += 1
+            board.counts[place] += 1
             board.fetch_seconds[cache].add(seconds)
 
     def batch_item_ended(self, state: str) -> None:
@@ -93,7 +93,7 @@ class Metrics:
         board = self._board
         if board is not None:
             with self._lock:
-                numbers = board.numbers["gauge_livemostrecent"]
+                numbers = board.newest
                 numbers[board.batch_waiting] = count
                 numbers[board.batch_waiting + 1] = self._now()
 
@@ -101,7 +101,7 @@ class Metrics:
         """Note how many answers are kept."""
         board = self._board
         if board is not None:
-            board.numbers["gauge_livesum"][board.cache_entries] = entries
+            board.summed[board.cache_entries] = entries
 
     def auth_failed(self) -> None:
         """Count a refused key."""
@@ -125,17 +125,17 @@ class Metrics:
         if board is None:
             return
         with self._lock:
-            numbers = board.numbers["counter"]
+            numbers = board.counts
             for source, count in calls:
                 if place := board.saved.get(source):
                     numbers[place] += count
 
     def _count(self, board: Board, place: int) -> None:
         with self._lock:
-            board.numbers["counter"][place] += 1
+            board.counts[place] += 1
 
     def _work(self, change: int) -> None:
         board = self._board
         if board is not None:
             with self._lock:
-                board.numbers["gauge_livesum"][board.in_flight] += change
+                board.summed[board.in_flight] += change
