@@ -13,7 +13,7 @@ from sift import __version__
 from sift.cli.fetch import fetch
 from sift.cli.guard import guard
 from sift.cli.key import key
-from sift.cli.overview import status
+from sift.cli.overview import show_status
 from sift.cli.search import search
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import complain, prepare_streams, silence
@@ -31,7 +31,7 @@ def sift() -> None:
     """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-for command in (search, fetch, status, usage, guard, key):
+for command in (search, fetch, show_status, usage, guard, key):
     sift.add_command(command)
 
 

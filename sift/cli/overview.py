@@ -21,10 +21,10 @@ _HEADS = ("source", "state", "calls", "failures", "p50 ms", "p95 ms", "credits",
 _UNKNOWN = "-"
 
 
-@click.command(short_help="Show how the service and its sources do.")
+@click.command("status", short_help="Show how the service and its sources do.")
 @click.option("--json", "as_json", is_flag=True, help="Print the service's JSON answer, and nothing else.")
 @click.option("--watch", is_flag=True, help="Look again every two seconds, until Ctrl-C.")
-def status(*, as_json: bool, watch: bool) -> None:
+def show_status(*, as_json: bool, watch: bool) -> None:
     """Show the state of each source, its calls and times, and the credits that are left.
 
     The numbers are those of the worker that answers, but for the credits. The service is at $SIFT_URL (default:
@@ -84,8 +84,8 @@ def _service(payload: dict[str, Any]) -> str:
 
 
 def _numbers(source: dict[str, Any]) -> list[str]:
-    credits = source.get("credits")
-    spent = f"{_text(credits.get('used'))}/{_text(credits.get('limit'))}" if isinstance(credits, dict) else _UNKNOWN
+    capped = source.get("credits")
+    spent = f"{_text(capped.get('used'))}/{_text(capped.get('limit'))}" if isinstance(capped, dict) else _UNKNOWN
     return [*(_text(source.get(name)) for name in ("calls", "failures", "p50_ms", "p95_ms")), spent]
 
 

@@ -22,7 +22,7 @@ from tests.vendors import Vendors, for_all, reply
 
 FOREIGN = ["-H", "Origin: http://page.example"]
 NO_ENDPOINT = "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape"
-STATUS = ["version", "since", "sources", "cache", "demo"]
+STATUS = ["version", "since", "workers", "sources", "cache", "demo"]
 ENVELOPE = ["queries", "results", "sources_ok", "sources_failed", "warnings", "cached", "sizes"]
 
 
@@ -106,6 +106,7 @@ def checks(key: list[str]) -> Iterator[Check]:
         return name, "/v2/search", [*key, *data(body)], holds
 
     yield "health is open", "/healthz", [], equals(200, {"status": "ok"})
+    yield "readiness is open", "/readyz", [], equals(200, {"status": "ready"})
     yield (
         "status is for fleet keys",
         "/v1/status",
