@@ -21,12 +21,13 @@ def source(name: str, state: str, calls: int, failures: int, *times: float | Non
     return {"name": name, "state": state, **more, "calls": calls, "failures": failures, "p50_ms": p50, "p95_ms": p95}
 
 
+FAILURE = {"reason": "http 403", "at": "2026-09-30T08:00:00Z"}
 STATUS: dict[str, Any] = {
     "version": "1.2.3",
     "since": "2026-09-29T12:00:00Z",
     "workers": 2,
     "sources": [
-        source("searxng", "failing", 12, 3, 840.5, 1200.0, last_failure={"reason": "http 403", "at": "2026-09-30T08:00:00Z"}),
+        source("searxng", "failing", 12, 3, 840.5, 1200.0, last_failure=FAILURE),
         source("tavily", "ok", 9, 0, 401.0, 420.1) | {"credits": {"used": None, "limit": 30, "resets_at": "x"}},
         source("brave_llm", "idle", 0, 0) | {"credits": {"used": 7, "limit": 90, "resets_at": "x"}},
     ],
