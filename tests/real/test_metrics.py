@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import shutil
 import signal
 import subprocess
 from collections import Counter
@@ -12,7 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import yaml
 
+from sift.metrics import families
 from tests.faults.watch import workers
 from tests.metrics.scraping import check, needs_promtool, total, value
 from tests.real.programs import bearer, free_port, new_key, readme_block
@@ -224,7 +228,21 @@ def test_files_for_prometheus_are_valid(pair: Service, tmp_path: Path) -> None:
     assert check("metrics", stdin=scrape(pair)) == (0, b"")
     code, said = check("rules", str(ROOT / "deploy" / "prometheus-rules.yml"))
     assert code == 0, said
-    (tmp_path / "prometheus.yml").write_text(readme_block("yaml", "scrape_configs"))
-    (tmp_path / "sift.token").touch()
-    code, said = check("config", "--syntax-only", str(tmp_path / "prometheus.yml"))
+    shutil.copytree(ROOT / "deploy", tmp_path / "deploy")
+    (tmp_path / "deploy" / "sift.token").touch()
+    code, said = check("config", str(tmp_path / "deploy" / "prometheus.yml"))
     assert code == 0, said
+
+
+def test_configuration_of_prometheus_is_the_one_shown() -> None:
+    """README, Metrics: what is shown is what is in deploy/."""
+    assert readme_block("yaml", "scrape_configs") == (ROOT / "deploy" / "prometheus.yml").read_text()
+
+
+def test_alerts_are_about_metrics_that_there_are() -> None:
+    """deploy/prometheus-rules.yml: a metric that is renamed would silence its alert."""
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus-rules.yml").read_text())["groups"][0]["rules"]
+    named = {name for rule in rules for name in re.findall(r"sift_\w+", rule["expr"])}
+    known = {each.name for each in vars(families).values() if isinstance(each, families.Family)}
+    assert named <= known | {families.CREDITS_USED[0], families.CREDITS_LIMIT[0]}
+    assert len(named) >= 6
