@@ -12,10 +12,11 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from tests.bench.client import Target
 from tests.bench.http_rows import BURST, Effort, cpu_us, p50_ms
-from tests.bench.load import burst, closed, interleave, ratio
+from tests.bench.load import NotMeasuredError, burst, closed, interleave, ratio
 from tests.bench.processes import Process
 from tests.bench.stage import Stage
 from tests.bench.targets import Finding
+from tests.metrics.scraping import total
 
 SCRAPED = 4  # workers
 
@@ -44,8 +45,19 @@ def _cached(stage: Stage, effort: Effort) -> Finding:
 def _warm(stage: Stage, service: Process) -> Target:
     """Return a target that asks for the same answer, which every worker has by then."""
     target = stage.cached(service)
-    interleave([target._replace(expect=b"")], burst(BURST), 4, None)
-    return target
+    for _ in range(50):
+        interleave([target._replace(expect=b"")], burst(BURST), 1, None)
+        if total(_scraped(stage, service), "sift_searches_total", cache="miss") > 2:  # the first answer, and this twice
+            return target
+    raise NotMeasuredError("one of two workers answers nothing")
+
+
+def _scraped(stage: Stage, service: Process) -> bytes:
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=20)
+    connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {stage.token}"})
+    body = connection.getresponse().read()
+    connection.close()
+    return body
 
 
 def _uncached(stage: Stage, effort: Effort) -> Finding:
