@@ -95,9 +95,13 @@ class SiftClient:
         """Get what was used in the last days (contract: Usage). Raises UnreachableError or ForeignResponseError."""
         return self._call(f"/v1/usage?days={days}", None, self._timeout, _is_usage)
 
+    def health(self) -> Response:
+        """Get whether a service is there. Raises UnreachableError or ForeignResponseError."""
+        return self._call("/healthz", None, self._timeout, _is_health)
+
     def status(self) -> Response:
-        """Get the state of the service (contract: Operations). Raises UnreachableError or ForeignResponseError."""
-        return self._call("/v1/status", None, self._timeout, _is_state)
+        """Get the service's status (contract: Operations). Raises UnreachableError or ForeignResponseError."""
+        return self._call("/v1/status", None, self._timeout, _is_status)
 
     def fetch(self, body: Mapping[str, object]) -> Response:
         """Post a fetch and return the response, the service's own errors included (contract: Fetch).
@@ -289,11 +293,15 @@ def _is_usage(status: int, payload: dict[str, Any]) -> bool:
     return (status not in GATEWAY or payload.get("error") == USAGE_ERROR) and _is_error(status, payload)
 
 
-def _is_state(status: int, payload: dict[str, Any]) -> bool:
-    if status != 200:
-        return status not in GATEWAY and _is_error(status, payload)
-    sources, cache = payload.get("sources"), payload.get("cache")
-    return isinstance(payload.get("version"), str) and _are(dict, sources) and isinstance(cache, dict)
+def _is_health(status: int, payload: dict[str, Any]) -> bool:
+    return (status, payload) == (200, {"status": "ok"})
+
+
+def _is_status(status: int, payload: dict[str, Any]) -> bool:
+    if status == 200:
+        known = isinstance(payload.get("version"), str) and isinstance(payload.get("cache"), dict)
+        return known and _are(dict, payload.get("sources"))
+    return status not in GATEWAY and _is_error(status, payload)
 
 
 def _is_fetch(status: int, payload: dict[str, Any]) -> bool:

@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "config": frozenset({"environ", "errors"}),
     "environ": frozenset({"addresses", "errors"}),
     "fields": frozenset(),
+    "findings": frozenset(),
     "flight": frozenset(),
     "observe": frozenset(),
     "validation": frozenset({"fields"}),
@@ -35,12 +36,16 @@ MAY_IMPORT = {
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),
     "guard": frozenset({"wire.resolver", "errors"}),
-    "sources": frozenset({"search", "wire", "config", "errors", "__init__"}),
+    "sources": frozenset({"search", "wire", "config", "errors", "findings", "__init__"}),
     "demo": frozenset({"errors"}),
     "client": frozenset({"errors", "__init__"}),
     "cli": frozenset(
-        {"client", "errors", "fields", "auth", "config", "search.fields", "fetch.fields", "guard", "__init__"}
+        {
+            *("client", "doctor", "findings", "errors", "fields", "auth", "config"),
+            *("search.fields", "fetch.fields", "guard", "__init__"),
+        }
     ),
+    "doctor": frozenset({"auth", "config", "errors", "findings", "server", "sources", "store", "wire", "__init__"}),
     "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
     "api": frozenset({"search", "fetch", "batch", "auth", "log", "observe", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),
