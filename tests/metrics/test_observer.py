@@ -176,6 +176,9 @@ def test_worker_that_is_gone_leaves_its_counters_and_no_gauges(tmp_path: Path) -
     assert (total(body, "sift_cache_entries"), total(body, "sift_in_flight")) == (0, 0)
     events(counting(tmp_path, 0))
     assert total(scrape(tmp_path), "sift_searches_total") == 4
+    counting(tmp_path, 0)  # nobody noticed the end of the one before
+    body = scrape(tmp_path)
+    assert (total(body, "sift_searches_total"), total(body, "sift_cache_entries")) == (4, 0)
 
 
 def test_nothing_is_counted_before_the_beginning(tmp_path: Path) -> None:
