@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flask import Flask
+from flask import Blueprint, Flask
 
 from sift import __version__, demo, log
 from sift.api import errors, guard, health, metrics, opening, v1, v2
@@ -59,8 +59,10 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     app.extensions["sift"] = services
     guard.install(app)
     errors.install(app)
-    pages = () if services.fetcher is None else (opening.bp,)
-    for blueprint in (v1.bp, v2.bp, health.bp, metrics.bp, *pages):
+    pages: tuple[Blueprint, ...] = () if services.fetcher is None else (opening.bp,)
+    if services.jobs is not None:
+        pages += (opening.batches,)
+    for blueprint in (v1.bp, v2.bp, opening.doors, health.bp, metrics.bp, *pages):
         app.register_blueprint(blueprint)
     app.wsgi_app = CachedSearch(app.wsgi_app, services)  # type: ignore[method-assign]
     return app
@@ -125,6 +127,8 @@ def build_services(
         begin_metrics=scrapes.begin,
         source_status=lambda name: health.status(name, calls.skip(name)),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        threads=config.threads,
+        public_url=config.public_url,
         checks_host=not config.auth,
         demo=config.demo,
         notices=(DEMO_NOTICE,) if config.demo else (),

@@ -48,6 +48,7 @@ SETTINGS = (
     ),
     Setting("SIFT_ROBOTS", "all", "robots.txt: all = obeyed; batch = by batches only; off = not read"),
     Setting("SIFT_CONTACT", "", "a URL or mail address in the User-Agent, for sites that are fetched"),
+    Setting("SIFT_PUBLIC_URL", "", "https://host under which clients reach the service; unset = as each request says"),
     Setting("SIFT_METRICS", "on", "on or off; off = nothing is counted for Prometheus, and /metrics is gone"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
@@ -142,7 +143,7 @@ class Config:
 
     sources: the enabled ones, in the order in which answers name them; with `demo` all that are declared.
     store_url: of PostgreSQL, "" for files in the state directory. It may hold a password, and is left out of the repr.
-    store_timeout: seconds.
+    store_timeout: seconds. public_url: an origin, without a slash at its end.
     """
 
     sources: tuple[SourceConfig, ...]
@@ -160,6 +161,7 @@ class Config:
     breaker_failures: int = 5
     breaker_seconds: float = 30.0
     fetch: FetchConfig = FetchConfig()
+    public_url: str = ""
     metrics: bool = True
     log_level: str = "info"
 
@@ -190,6 +192,7 @@ class Config:
             breaker_failures=read.integer("SIFT_BREAKER_FAILURES", 0, 1_000_000),
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
             fetch=_read_fetch(read),
+            public_url=read.origin("SIFT_PUBLIC_URL"),
             metrics=read.choice("SIFT_METRICS", ("on", "off")) == "on",
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )

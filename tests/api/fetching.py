@@ -10,6 +10,7 @@ from sift.app import create_app
 from sift.auth.caller import Caller
 from sift.fetch.extract.model import Extract
 from sift.fetch.model import Failed, Fetched, FetchRequest, Page, Sizes
+from sift.guard.url import Target, parse
 from tests.fakes import engine_of, services_of
 
 URL = "https://canary-host.com/canary-page?q=canary-query"
@@ -29,16 +30,25 @@ PAGE = Page(
 
 @dataclass
 class FakeFetcher:
-    """Comes to one outcome for every request, and notes the requests."""
+    """Comes to one outcome for every request but those of `by_url`, and notes the requests.
+
+    each: how many pages a caller may open at a time.
+    """
 
     outcome: Page | Failed = PAGE
     cache: Any = "miss"
     asked: list[tuple[FetchRequest, str, str]] = field(default_factory=list)
+    by_url: dict[str, Page | Failed] = field(default_factory=dict)
+    each: int = 4
+
+    def target(self, url: str) -> Target:
+        """Judge a URL by its text."""
+        return parse(url)
 
     def fetch(self, request: FetchRequest, caller: str, cls: str) -> Fetched:
         """Come to the outcome."""
         self.asked.append((request, caller, cls))
-        return Fetched(self.outcome, self.cache, 0.25, 10, 1)
+        return Fetched(self.by_url.get(request.url, self.outcome), self.cache, 0.25, 10, 1)
 
 
 class App:
