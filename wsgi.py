@@ -10,7 +10,7 @@ from sift.server.start import start
 try:
     _start = start()
     app = create_app(
-        services=build_services(_start.config, _start.keys, _start.mark, _start.cpus, lambda: _start.crew.size)
+        services=build_services(_start.config, _start.keys, _start.mark, _start.cpus, lambda: _start.headcount.size)
     )
 except ConfigError as error:
     refuse_start(str(error))

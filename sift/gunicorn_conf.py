@@ -20,7 +20,7 @@ from sift.metrics.board import drop_gauges
 from sift.metrics.directory import Directory
 from sift.metrics.scrapes import has_client
 from sift.server.affinity import Pinned, choose_cpu
-from sift.server.crew import free_slot
+from sift.server.headcount import free_slot
 from sift.server.listen import obstacle
 from sift.server.messages import QuietLogger, keep_stderr_taken, take_over_stderr
 from sift.server.start import Start, start
@@ -113,7 +113,7 @@ def on_starting(server: Any) -> None:
 
 def nworkers_changed(server: Any, new: int, old: int | None) -> None:
     """Tell the workers how many they are to be."""
-    _started.crew.size = new
+    _started.headcount.size = new
 
 
 def pre_fork(server: Any, worker: Any) -> None:

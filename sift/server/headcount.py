@@ -6,7 +6,7 @@ import mmap
 from collections.abc import Iterable
 
 
-class Crew:
+class Headcount:
     """A number that the master sets and its workers read; shared with every process forked after it was made."""
 
     def __init__(self) -> None:

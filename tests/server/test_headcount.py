@@ -5,18 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from sift.server.crew import free_slot
+from sift.server.headcount import free_slot
 
 FORK = """
 import os
-from sift.server.crew import Crew
-crew = Crew()
-assert crew.size == 1
+from sift.server.headcount import Headcount
+headcount = Headcount()
+assert headcount.size == 1
 told, tell = os.pipe()
 if (child := os.fork()) == 0:
     os.read(told, 1)
-    os._exit(crew.size)
-crew.size = 7
+    os._exit(headcount.size)
+headcount.size = 7
 os.write(tell, b"x")
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
