@@ -57,6 +57,8 @@ MAY_IMPORT = {
 FLASK = {"api", "app"}
 NETWORK = {"socket", "ssl", "select", "asyncio", "http.client", "urllib.request", "urllib3", "requests"}
 MAY_CONNECT = {"wire", "client"}
+GUARDED = {"fetch", "guard", "batch", "api", "search"}
+"""What sees URLs of requests."""
 CONNECTS_NOWHERE = {
     "sift.search.urls": {"socket"},  # `inet_aton` parses the old spellings of IPv4 addresses
     "sift.guard.url": {"urllib3"},  # its parser is the second one, which must agree
@@ -130,6 +132,16 @@ def test_network_is_imported_by_the_wire_and_the_client_only(module: str) -> Non
     if _part(module) not in MAY_CONNECT:
         barred = NETWORK - CONNECTS_NOWHERE.get(module, set())
         assert not [name for name in _imports(module) if any(f"{name}.".startswith(f"{bar}.") for bar in barred)]
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if _part(module) in GUARDED])
+def test_whatever_a_request_asks_for_is_connected_to_in_one_place(module: str) -> None:
+    """contract: Guard: a second way to the wire would be one past the guard; vendors are the sources' to ask."""
+    barred = {f"sift.wire.{name}" for name in ("dial", "pool", "connection", "endpoint", "resolver")}
+    if module == "sift.guard.guard":
+        barred -= {"sift.wire.resolver"}  # the addresses that it judges
+    if module != "sift.fetch.web":
+        assert not _imports(module) & barred
 
 
 def test_guard_imports_no_more_of_urllib3_than_its_parser() -> None:
