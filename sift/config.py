@@ -49,6 +49,7 @@ SETTINGS = (
     Setting("SIFT_ROBOTS", "all", "robots.txt: all = obeyed; batch = by batches only; off = not read"),
     Setting("SIFT_CONTACT", "", "a URL or mail address in the User-Agent, for sites that are fetched"),
     Setting("SIFT_PUBLIC_URL", "", "https://host under which clients reach the service; unset = as each request says"),
+    Setting("SIFT_METRICS", "on", "on or off; off = nothing is counted for Prometheus, and /metrics is gone"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
 """The settings of the service; those of the sources are declared by the vendors."""
@@ -161,6 +162,7 @@ class Config:
     breaker_seconds: float = 30.0
     fetch: FetchConfig = FetchConfig()
     public_url: str = ""
+    metrics: bool = True
     log_level: str = "info"
 
     @classmethod
@@ -191,6 +193,7 @@ class Config:
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
             fetch=_read_fetch(read),
             public_url=read.origin("SIFT_PUBLIC_URL"),
+            metrics=read.choice("SIFT_METRICS", ("on", "off")) == "on",
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "validation": frozenset({"fields"}),
     "output": frozenset(),
     "health": frozenset({"observe", "search.model"}),
+    "metrics": frozenset({"observe", "__init__"}),
     "log": frozenset({"output", "search", "auth"}),
     "search": frozenset({"errors", "fields", "flight", "observe", "validation", "__init__"}),
     "batch": frozenset({"fetch", "guard", "fields", "validation", "errors"}),
@@ -46,7 +47,7 @@ MAY_IMPORT = {
     ),
     "doctor": frozenset({"auth", "config", "errors", "findings", "server", "sources", "store", "wire", "__init__"}),
     "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
-    "api": frozenset({"search", "fetch", "batch", "auth", "log", "validation", "errors", "__init__"}),
+    "api": frozenset({"search", "fetch", "batch", "auth", "log", "observe", "validation", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
     "server": frozenset({"app", "auth", "config", "errors", "log", "sources", "store"}),
@@ -168,6 +169,15 @@ def test_psycopg_is_imported_in_its_room_only(module: str) -> None:
         assert not {name for name in names if name.startswith("psycopg")}
         top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
         assert not {name for name in top if name.startswith(("psycopg", "sift.store.postgres"))}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_prometheus_client_is_imported_by_the_scrape_only(module: str) -> None:
+    """contract: Metrics. It is an extra, and nobody but a worker that is scraped should pay for loading it."""
+    names = {name.split(".")[0] for name in _imports(module)}
+    assert ("prometheus_client" in names) is (module == "sift.metrics.exposition")
+    top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
+    assert "sift.metrics.exposition" not in top
 
 
 def _names(node: ast.stmt) -> set[str]:
