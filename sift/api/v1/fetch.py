@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from flask import Response, g, request
 
@@ -11,8 +11,8 @@ from sift.api.body import parse_object, read_body
 from sift.api.errors import json_response
 from sift.api.fetch import run_fetch
 from sift.api.services import services
-from sift.fetch.cut import cut
-from sift.fetch.model import FetchRequest, Page
+from sift.fetch.answer import envelope
+from sift.fetch.model import FetchRequest
 from sift.fetch.schema import load_fetch, unknown_field_warnings
 
 MEMO_BODY = 2048
@@ -45,32 +45,3 @@ def _read(body: bytes) -> Reading:
 
 # Agents repeat requests, and the result depends on nothing but the bytes.
 _read_memoised = lru_cache(maxsize=512)(_read)
-
-
-def envelope(wanted: FetchRequest, page: Page, warnings: tuple[str, ...], *, is_cached: bool) -> dict[str, Any]:
-    """Return the answer, keys in the contract's order; what the page does not declare is left out."""
-    text = page.text
-    content, following = cut(text.content, wanted.start, wanted.max_chars)
-    declared = {
-        "title": text.title,
-        "author": text.author,
-        "published_date": text.published_date,
-        "lang": text.lang,
-    }
-    return {
-        "url": wanted.url,
-        "final_url": page.url,
-        "status": page.status,
-        "content_type": page.content_type,
-        **{name: value for name, value in declared.items() if value},
-        "format": wanted.format,
-        "content": content,
-        "chars": len(text.content),
-        "start": wanted.start,
-        **({} if following is None else {"next_start": following}),
-        "extractor": text.extractor,
-        "cached": is_cached,
-        "fetched_at": page.fetched_at,
-        "sizes": page.sizes._asdict(),
-        "warnings": page.warnings + warnings,
-    }
