@@ -47,6 +47,7 @@ SETTINGS = (
         "addresses and networks that may not be connected to beside all private ones, with commas",
     ),
     Setting("SIFT_ROBOTS", "all", "robots.txt: all = obeyed; batch = by batches only; off = not read"),
+    Setting("SIFT_BATCH_WORKERS", "8", "pages of batches one worker opens at a time, 0-64; 0 = none here"),
     Setting("SIFT_CONTACT", "", "a URL or mail address in the User-Agent, for sites that are fetched"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
@@ -141,7 +142,7 @@ class Config:
 
     sources: the enabled ones, in the order in which answers name them; with `demo` all that are declared.
     store_url: of PostgreSQL, "" for files in the state directory. It may hold a password, and is left out of the repr.
-    store_timeout: seconds.
+    store_timeout: seconds. batch_workers: threads of a process that open the pages of batches.
     """
 
     sources: tuple[SourceConfig, ...]
@@ -159,6 +160,7 @@ class Config:
     breaker_failures: int = 5
     breaker_seconds: float = 30.0
     fetch: FetchConfig = FetchConfig()
+    batch_workers: int = 8
     log_level: str = "info"
 
     @classmethod
@@ -188,6 +190,7 @@ class Config:
             breaker_failures=read.integer("SIFT_BREAKER_FAILURES", 0, 1_000_000),
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
             fetch=_read_fetch(read),
+            batch_workers=read.integer("SIFT_BATCH_WORKERS", 0, 64),
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:

@@ -117,13 +117,18 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Collect garbage less often: start-up leaves objects that stay, and a search makes many that do not."""
+    """Collect garbage less often: start-up leaves objects that stay, and a search makes many that do not.
+
+    From now on the worker looks for batches; their threads start in it, and not before the fork.
+    """
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    if services := _services(worker):
+        worker.watch, worker.retire = services.watch, services.retire
 
 
 def worker_exit(server: Any, worker: Any) -> None:
-    """Book what calls have cost while the ledger was locked."""
+    """Give back what batches have under way, and book what calls have cost while the ledger was locked."""
     if services := _services(worker):
         services.close()
 

@@ -41,7 +41,8 @@ class Services:
     since: when the service started, in ISO 8601 with `Z`.
     fetcher: returns what opens pages, made at its first call; None when that is switched off.
     jobs: returns what keeps the batches, loaded at its first call. wake: tells this process's threads that open the
-    pages of batches that there is one more.
+    pages of batches that there is one more. watch: to be called by the process that serves, about once a second: these
+    threads start when there may be something to do. retire: has them give back what they do; returns at once.
     checks_host: whether the Host must be local, because no key is asked for.
     demo: whether the bundled demo sources answer. notices: warnings added to every answer.
     close: books what is not yet booked.
@@ -59,6 +60,8 @@ class Services:
     fetcher: Callable[[], Fetcher] | None = None
     jobs: Callable[[], Jobs] | None = None
     wake: Callable[[], None] = lambda: None
+    watch: Callable[[], None] = lambda: None
+    retire: Callable[[], None] = lambda: None
     checks_host: bool = False
     demo: bool = False
     notices: tuple[str, ...] = ()
