@@ -10,6 +10,7 @@ from pathlib import Path
 from sift.environ import Network, Reader, Setting
 from sift.errors import ConfigError
 
+BATCH_WORKERS = 8
 SETTINGS = (
     Setting("SIFT_CACHE_TTL", "3600", "seconds an answer is kept; 0 = no cache"),
     Setting("SIFT_CACHE_ENTRIES", "2048", "answers kept at most, per worker"),
@@ -47,7 +48,9 @@ SETTINGS = (
         "addresses and networks that may not be connected to beside all private ones, with commas",
     ),
     Setting("SIFT_ROBOTS", "all", "robots.txt: all = obeyed; batch = by batches only; off = not read"),
-    Setting("SIFT_BATCH_WORKERS", "8", "pages of batches one worker opens at a time, 0-64; 0 = none here"),
+    Setting(
+        "SIFT_BATCH_WORKERS", f"{BATCH_WORKERS}", "pages of batches one worker opens at a time, 0-64; 0 = none here"
+    ),
     Setting("SIFT_CONTACT", "", "a URL or mail address in the User-Agent, for sites that are fetched"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
@@ -160,7 +163,7 @@ class Config:
     breaker_failures: int = 5
     breaker_seconds: float = 30.0
     fetch: FetchConfig = FetchConfig()
-    batch_workers: int = 8
+    batch_workers: int = BATCH_WORKERS
     log_level: str = "info"
 
     @classmethod

@@ -38,7 +38,18 @@ MAY_IMPORT = {
     "demo": frozenset({"errors"}),
     "client": frozenset({"errors", "__init__"}),
     "cli": frozenset(
-        {"client", "errors", "fields", "auth", "config", "search.fields", "fetch.fields", "guard", "__init__"}
+        {
+            "client",
+            "errors",
+            "fields",
+            "auth",
+            "config",
+            "search.fields",
+            "fetch.fields",
+            "guard",
+            "server.work",
+            "__init__",
+        }
     ),
     "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
     "api": frozenset({"search", "fetch", "batch", "auth", "log", "errors", "__init__"}),
