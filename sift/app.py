@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from flask import Flask
+from flask import Blueprint, Flask
 
 from sift import __version__, demo, log
 from sift.api import errors, guard, health, opening, v1, v2
@@ -61,7 +61,9 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     app.extensions["sift"] = services
     guard.install(app)
     errors.install(app)
-    pages = () if services.fetcher is None else (opening.bp,)
+    pages: tuple[Blueprint, ...] = () if services.fetcher is None else (opening.bp,)
+    if services.jobs is not None:
+        pages += (opening.batches,)
     for blueprint in (v1.bp, v2.bp, health.bp, *pages):
         app.register_blueprint(blueprint)
     app.wsgi_app = CachedSearch(app.wsgi_app, services)  # type: ignore[method-assign]
@@ -110,14 +112,22 @@ def build_services(
         usage=lambda days: () if usage is None else _used(usage, days, tuple(calls.reranked)),
         source_status=lambda name: health.status(name, calls.skip(name)),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        threads=config.threads,
+        public_url=config.public_url,
         checks_host=not config.auth,
         demo=config.demo,
         notices=(DEMO_NOTICE,) if config.demo else (),
         close=close,
         fetcher=fetcher,
         jobs=None if fetcher is None else store.jobs,
-        **({} if watch is None else {"wake": watch.wake, "watch": watch.look, "retire": watch.stop}),
+        wake=_nothing if watch is None else watch.wake,
+        watch=_nothing if watch is None else watch.look,
+        retire=_nothing if watch is None else watch.stop,
     )
+
+
+def _nothing() -> None:
+    """Do nothing: this process has no threads for batches."""
 
 
 def watch_batches(workers: int, store: Store, fetcher: LazyFetcher) -> Watch | None:

@@ -52,6 +52,7 @@ SETTINGS = (
         "SIFT_BATCH_WORKERS", f"{BATCH_WORKERS}", "pages of batches one worker opens at a time, 0-64; 0 = none here"
     ),
     Setting("SIFT_CONTACT", "", "a URL or mail address in the User-Agent, for sites that are fetched"),
+    Setting("SIFT_PUBLIC_URL", "", "https://host under which clients reach the service; unset = as each request says"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
 """The settings of the service; those of the sources are declared by the vendors."""
@@ -146,6 +147,7 @@ class Config:
     sources: the enabled ones, in the order in which answers name them; with `demo` all that are declared.
     store_url: of PostgreSQL, "" for files in the state directory. It may hold a password, and is left out of the repr.
     store_timeout: seconds. batch_workers: threads of a process that open the pages of batches.
+    public_url: an origin, without a slash at its end.
     """
 
     sources: tuple[SourceConfig, ...]
@@ -164,6 +166,7 @@ class Config:
     breaker_seconds: float = 30.0
     fetch: FetchConfig = FetchConfig()
     batch_workers: int = BATCH_WORKERS
+    public_url: str = ""
     log_level: str = "info"
 
     @classmethod
@@ -194,6 +197,7 @@ class Config:
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
             fetch=_read_fetch(read),
             batch_workers=read.integer("SIFT_BATCH_WORKERS", 0, 64),
+            public_url=read.origin("SIFT_PUBLIC_URL"),
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:

@@ -67,6 +67,12 @@ class Reader:
             raise ConfigError(f"{name} is a base URL and holds no query")
         return value
 
+    def origin(self, name: str) -> str:
+        value = self.url(name).removesuffix("/")
+        if value.count("/") > 2 or "?" in value:  # clients drop the path of an address
+            raise ConfigError(f"{name} is an origin such as https://sift.example, without a path")
+        return value
+
     def addresses(self, name: str) -> tuple[str, ...]:
         found = tuple(address.strip() for address in self.text(name).split(","))
         if not all(map(is_bindable, found)):

@@ -7,6 +7,8 @@ SiftError
 ├── InvalidSearchError      another field is wrong
 ├── InvalidFetchError       a field of a fetch is wrong
 ├── FetchError              a page could not be had
+├── InvalidBatchError       a field of a batch is wrong
+├── UnknownBatchError       the caller has no such batch
 ├── ExtractError            no text could be made of a page
 ├── StoreError              the store of batches cannot be read or written
 ├── BatchLimitError         the caller has too many batches under way
@@ -53,6 +55,18 @@ class InvalidFetchError(SiftError):
     def __init__(self, field: str) -> None:
         super().__init__(field)
         self.field = field
+
+
+class InvalidBatchError(SiftError):
+    """A field of a batch, or of a question about one, is wrong; `field` names the first one (contract: Batch)."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field)
+        self.field = field
+
+
+class UnknownBatchError(SiftError):
+    """The caller has no such batch: there never was one, it has expired, or it is another's (contract: Batch)."""
 
 
 class FetchError(SiftError):

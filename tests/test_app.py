@@ -58,3 +58,21 @@ def test_nothing_that_opens_pages_is_loaded_before_the_first_page() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "[]\n{'error': 'url not allowed', 'hint': 'scheme'} True\n"
+
+
+def test_nothing_of_batches_is_loaded_before_the_first_batch() -> None:
+    """contract: Batch: a service that takes none spares its memory; the store's records are small."""
+    script = (
+        "import os, sys; os.environ.update(SIFT_DEMO='on', SIFT_AUTH='off', SIFT_STATE_DIR='/nonexistent')\n"
+        "from sift.app import create_app\n"
+        "client = create_app().test_client()\n"
+        "prefixes = 'sift.batch.', 'sift.api.batch', 'sift.api.v1.batch', 'sift.api.v2.batch'\n"
+        "def loaded(): return sorted(name for name in sys.modules if name.startswith(prefixes))\n"
+        "print(loaded())\n"
+        "print(client.post('/v1/batch', json={'urls': ['ftp://a.com/']}).json, len(loaded()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    first, second = done.stdout.splitlines()
+    assert first == "['sift.batch.model', 'sift.batch.protocols']"
+    assert second.startswith("{'error': 'invalid batch', 'hint': 'urls'}")
+    assert not second.endswith(" 2")

@@ -72,6 +72,7 @@ def value(config: Config, name: str) -> Any:
         "SIFT_FETCH_DENY": config.fetch.deny,
         "SIFT_ROBOTS": config.fetch.robots,
         "SIFT_CONTACT": config.fetch.contact,
+        "SIFT_PUBLIC_URL": config.public_url,
         "SIFT_LOG_LEVEL": config.log_level,
     }[name]
 
@@ -106,6 +107,7 @@ DEFAULTS = {
     "SIFT_FETCH_DENY": (),
     "SIFT_ROBOTS": "all",
     "SIFT_CONTACT": "",
+    "SIFT_PUBLIC_URL": "",
     "SIFT_LOG_LEVEL": "info",
 }
 TIMEOUTS = ("SIFT_SEARXNG_TIMEOUT", "SIFT_BRAVE_TIMEOUT", "SIFT_TAVILY_TIMEOUT")
@@ -156,6 +158,8 @@ GOOD: list[tuple[str, str, Any]] = [
     ("SIFT_ROBOTS", "batch", "batch"),
     ("SIFT_ROBOTS", "off", "off"),
     ("SIFT_CONTACT", "https://a.example/bot", "https://a.example/bot"),
+    ("SIFT_PUBLIC_URL", "https://sift.example", "https://sift.example"),
+    ("SIFT_PUBLIC_URL", "http://[::1]:8787/", "http://[::1]:8787"),
     *[("SIFT_LOG_LEVEL", level.upper(), level) for level in ("debug", "info", "warning", "error", "critical")],
 ]
 
@@ -169,6 +173,18 @@ BAD: list[tuple[str, str]] = [
     *[("SIFT_FETCH_PORTS", text) for text in ("x", "0", "65536", "80,", "80 81", "-1", "\u0667", "9" * 50)],
     *[("SIFT_FETCH_DENY", text) for text in ("x", "8.8.8.8/8", "8.8.8.8,", "host.example", "8.8.8")],
     *[("SIFT_CONTACT", f"a{unfit}b") for unfit in ("\n", "\x00", "\u00fc", "(", ")", "\\")],
+    *[
+        ("SIFT_PUBLIC_URL", text)
+        for text in (
+            "sift.example",
+            "ftp://h",
+            "https://h/v2",
+            "https://h//",
+            "https://h?x",
+            "https://u@h",
+            "https://h#x",
+        )
+    ],
     *[("SIFT_STORE_URL", text) for text in ("h", "sqlite:///x", "postgresql:h", "mysql://h", "postgresql://h/\nx")],
     *[("SIFT_STORE_URL", f"{scheme}://h:6379/0") for scheme in ("redis", "rediss", "valkey")],
     *[("SIFT_STORE_TIMEOUT", text) for text in ("x", "0", "10.1")],

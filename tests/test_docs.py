@@ -16,6 +16,9 @@ import pytest
 import yaml
 
 from sift.api.v1.search import read
+from sift.batch.fields import FIELDS as BATCH_FIELDS
+from sift.batch.fields import MOST_URLS
+from sift.batch.schema import load_batch
 from sift.cli.flags import FLAGS, flags_of
 from sift.cli.status import ExitStatus
 from sift.config import Config, all_settings
@@ -207,6 +210,29 @@ def test_contract_has_the_bounds_of_every_field_of_a_fetch(field: Field) -> None
     )
 
 
+@pytest.mark.parametrize("field", BATCH_FIELDS, ids=lambda field: str(field.name))
+def test_fields_of_a_batch_are_documented_with_their_bounds(field: Field) -> None:
+    """README, Batches, and docs/contract.md, Batch: the same bounds and defaults."""
+    (row,) = [row for row in rows(section("Batches")) if row[0] == f"`{field.name}`"]
+    table = CONTRACT.partition("\n## Batch\n")[2].partition("\n## ")[0]
+    stated = next(row for row in rows(table) if row[0] == f"`{field.name}`")
+    if field.name == "urls":
+        bounds, said = (
+            [f"{field.min_items} to {field.max_items} strings"],
+            [f"{field.min_items}–{field.max_items} strings"],
+        )
+        bounds.append(f"`restricted` {MOST_URLS['restricted']}")
+        said.append(f"up to {MOST_URLS['restricted']}")
+    else:
+        bounds = [] if field.minimum is None else [f"{field.minimum:,} to {field.maximum:,}"]
+        bounds += [f"`{each}`" for each in field.choices]
+        said = limits(field)
+    assert [words for words in said if words not in row[1]] == []
+    assert [words for words in bounds if words not in stated[2]] == []
+    default = "–" if field.default is None else field.default if field.choices else f"{field.default:,}"
+    assert (stated[1], stated[3].strip("`")) == (field.type, default)
+
+
 def test_flags_of_fetch_are_documented_with_their_values() -> None:
     """README, The command for pages: the flags of `sift fetch --help`, all of them and no others."""
     listed = subprocess.run(
@@ -322,6 +348,12 @@ def test_examples_of_a_fetch_are_valid(body: str) -> None:
     """README, Opening pages: the service takes each, without a warning."""
     assert load_fetch(json.loads(body)).url.startswith("https://")
     assert unknown_field_warnings(json.loads(body)) == ()
+
+
+@pytest.mark.parametrize("body", request_bodies("/v1/batch"))
+def test_examples_of_a_batch_are_valid(body: str) -> None:
+    """README, Batches: the service takes each."""
+    assert len(load_batch(json.loads(body), "restricted").urls) == 2
 
 
 def links(name: str) -> list[str]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
 MAX_BODY = 64 * 1024
+MAX_BATCH = 512 * 1024
+"""Bytes of a body that holds many URLs."""
 MAX_DRAINED = 2 * 1024 * 1024
 MAX_DEPTH = 100
 _PIECE = 64 * 1024
@@ -22,15 +24,18 @@ _PIECE = 64 * 1024
 _STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
 
 
-def read_body(environ: WSGIEnvironment) -> bytes:
-    """Read the body of a request. Raises RequestEntityTooLarge, or InvalidJsonError when it is truncated."""
+def read_body(environ: WSGIEnvironment, most: int = MAX_BODY) -> bytes:
+    """Read the body of a request, of `most` bytes at most.
+
+    Raises RequestEntityTooLarge, or InvalidJsonError when it is truncated.
+    """
     length = get_content_length(environ)
     if length is None and not environ.get("wsgi.input_terminated"):
         return b""  # no length, and no server that ends the stream: reading could block forever
-    wanted = MAX_BODY + 1 if length is None else min(length, MAX_BODY + 1)
+    wanted = most + 1 if length is None else min(length, most + 1)
     stream = environ["wsgi.input"]
     body = _read(stream, wanted)
-    if len(body) > MAX_BODY:
+    if len(body) > most:
         drain(stream, None if length is None else length - len(body))
         raise RequestEntityTooLarge
     if length is not None and len(body) < length:

@@ -9,13 +9,18 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from sift.errors import (
+    BatchLimitError,
     FetchError,
+    IdempotencyError,
+    InvalidBatchError,
     InvalidFetchError,
     InvalidJsonError,
     InvalidQueryError,
     InvalidSearchError,
     SearchUnavailableError,
+    StoreError,
     UnauthorizedError,
+    UnknownBatchError,
 )
 from sift.search.fields import MAX_QUERY
 from sift.search.model import encode
@@ -44,9 +49,18 @@ _V2_FETCH_DETAILS = {
     "fetch timeout": "the page did not come in time",
     "busy": "too many pages are being opened",
 }
+_V2_BATCH = {
+    "urls": "urls must be a list of 1 to 100 URLs, 25 for class restricted, and one of them must be allowed",
+    "idempotency_key": "x-idempotency-key must be 1 to 64 letters, digits, hyphens and underscores",
+    "skip": "skip must be a whole number",
+    "limit": "limit must be a whole number from 1 to 100",
+}
 _BUSY_SECONDS = "1"
 _V2_ORIGIN = "origin: the request is from a web page, or for a host name, that is not this service's own"
-_V2_UNKNOWN = "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape"
+_V2_UNKNOWN = (
+    "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape and "
+    "/v2/batch/scrape"
+)
 _V2_UNKNOWN_DETAILS = "this service searches and opens pages; it does not crawl, map or extract"
 
 
@@ -59,6 +73,15 @@ def install(app: Flask) -> None:
     app.register_error_handler(InvalidSearchError, _invalid_search)
     app.register_error_handler(InvalidFetchError, _invalid_fetch)
     app.register_error_handler(FetchError, _fetch_failed)
+    app.register_error_handler(InvalidBatchError, _invalid_batch)
+    app.register_error_handler(
+        UnknownBatchError, lambda _: refuse(404, "not found", details="there is no such batch, or no longer")
+    )
+    app.register_error_handler(
+        IdempotencyError, lambda _: refuse(422, "idempotency mismatch", details="the key was used for another request")
+    )
+    app.register_error_handler(BatchLimitError, _too_many_batches)
+    app.register_error_handler(StoreError, _store_away)
     app.register_error_handler(UnauthorizedError, _unauthorized)
     app.register_error_handler(SearchUnavailableError, _unavailable)
     app.register_error_handler(HTTPException, _framework)
@@ -101,6 +124,22 @@ def _fetch_failed(error: FetchError) -> Response:
     response = refuse(status, error.state, hint=error.hint, details=error.hint or _V2_FETCH_DETAILS[error.state])
     if error.state == "busy":
         response.headers["Retry-After"] = _BUSY_SECONDS
+    return response
+
+
+def _invalid_batch(error: InvalidBatchError) -> Response:
+    return refuse(400, "invalid batch", hint=error.field, details=_V2_BATCH.get(error.field, ""))
+
+
+def _too_many_batches(error: BatchLimitError) -> Response:
+    response = refuse(429, "rate limited", hint="batch", details="too many of your batches are under way")
+    response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def _store_away(_: StoreError) -> Response:
+    response = refuse(503, "busy", details="what keeps the batches does not answer")
+    response.headers["Retry-After"] = _BUSY_SECONDS
     return response
 
 

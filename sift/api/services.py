@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from flask import current_app
@@ -28,6 +28,12 @@ class Credits(NamedTuple):
     resets_at: str
 
 
+class Stopping:
+    """Whether the process has been told to end. A plain flag: a signal handler, which sets it, must take no lock."""
+
+    is_set = False
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The services of an application, as `create_app` wires them.
@@ -43,6 +49,8 @@ class Services:
     jobs: returns what keeps the batches, loaded at its first call. wake: tells this process's threads that open the
     pages of batches that there is one more. watch: to be called by the process that serves, about once a second: these
     threads start when there may be something to do. retire: has them give back what they do; returns at once.
+    threads: of requests. stopping: set when the process is to end, so that nobody waits any longer.
+    public_url: the origin under which clients reach the service, "" for the one that each request names.
     checks_host: whether the Host must be local, because no key is asked for.
     demo: whether the bundled demo sources answer. notices: warnings added to every answer.
     close: books what is not yet booked.
@@ -62,6 +70,9 @@ class Services:
     wake: Callable[[], None] = lambda: None
     watch: Callable[[], None] = lambda: None
     retire: Callable[[], None] = lambda: None
+    threads: int = 64
+    stopping: Stopping = field(default_factory=Stopping)
+    public_url: str = ""
     checks_host: bool = False
     demo: bool = False
     notices: tuple[str, ...] = ()

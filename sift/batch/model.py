@@ -32,6 +32,20 @@ OVERDUE = ("fetch timeout", "deadline")
 
 
 @dataclass(frozen=True, slots=True)
+class BatchRequest:
+    """A valid request for a batch. Its URLs are as asked, and hostile.
+
+    format: of a fetch, or the one of `sift.batch.result`. max_chars: code points of each text. max_age, ttl: seconds.
+    """
+
+    urls: tuple[str, ...] = field(repr=False)
+    format: str = "markdown"
+    max_chars: int = 20_000
+    max_age: float = 3600.0
+    ttl: float = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """One valid URL of a batch, where it stood in the request.
 

@@ -7,6 +7,7 @@ This is the one module that builds on how gunicorn's worker works inside. What i
 * `enqueue_req` submits `handle` to `tpool`, and `method_queue.defer` makes the main thread call `finish_request`;
 * a false result of `handle` means that the connection is over: one less in `nr_conns`, and `conn.sock` is closed;
 * until `init_signals`, signals to a worker go into the copy of the master's `SIG_QUEUE` that it was forked with;
+* `handle_exit` is the handler of SIGTERM, with which a stop and a reload begin; `wsgi` is the application;
 * `notify` is called on the main thread at least once a second;
 * `alive` is true until the worker is told to stop;
 * `run` returns when the worker has been told to stop and has answered what it had taken.
@@ -73,6 +74,12 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         elif now >= self.next_watch:
             self.next_watch = now + WATCH_EVERY
             self.watch()
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """End when all is answered; whoever waits for a batch is answered now."""
+        super().handle_exit(sig, frame)
+        if app := getattr(self, "wsgi", None):
+            app.extensions["sift"].stopping.is_set = True
 
     def handle_quit(self, sig: int, frame: Any) -> None:
         """End at once. gunicorn's own handler takes a lock of the thread pool that the main thread may be holding."""

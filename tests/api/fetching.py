@@ -10,6 +10,7 @@ from sift.app import create_app
 from sift.auth.caller import Caller
 from sift.fetch.extract.model import Extract
 from sift.fetch.model import Failed, Fetched, FetchRequest, Page, Sizes
+from sift.guard.url import Target, parse
 from tests.fakes import engine_of, services_of
 
 URL = "https://canary-host.com/canary-page?q=canary-query"
@@ -34,6 +35,10 @@ class FakeFetcher:
     outcome: Page | Failed = PAGE
     cache: Any = "miss"
     asked: list[tuple[FetchRequest, str, str]] = field(default_factory=list)
+
+    def target(self, url: str) -> Target:
+        """Judge a URL by its text."""
+        return parse(url)
 
     def fetch(self, request: FetchRequest, caller: str, cls: str) -> Fetched:
         """Come to the outcome."""

@@ -21,7 +21,10 @@ from tests.service import Service
 from tests.vendors import Vendors, for_all, reply
 
 FOREIGN = ["-H", "Origin: http://page.example"]
-NO_ENDPOINT = "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape"
+NO_ENDPOINT = (
+    "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape and "
+    "/v2/batch/scrape"
+)
 STATUS = ["version", "since", "sources", "cache", "demo"]
 ENVELOPE = ["queries", "results", "sources_ok", "sources_failed", "warnings", "cached", "sizes"]
 

@@ -12,6 +12,8 @@ def call(url: str, key: str | None, arguments: dict, method: str = "search") -> 
         data = getattr(Firecrawl(api_key=key, api_url=url), method)(**arguments)
         if method == "scrape":
             return {"document": data.model_dump(mode="json")}
+        if "batch" in method:
+            return {"batch": data if isinstance(data, bool) else data.model_dump(mode="json")}
         web = None if data.web is None else [item.model_dump() for item in data.web]
         return {"web": web, "kinds": sorted({type(item).__name__ for item in data.web or []})}
     except Exception as error:  # the kind of error is the result

@@ -60,12 +60,13 @@ def test_failures_are_reported(running: Running, fresh: Callable[[], str]) -> No
     assert (status, "warning" in body, len(running.vendors.seen)) == (200, False, len(NAMES))
 
 
-@pytest.mark.parametrize("path", ["crawl", "batch/scrape", "search/", "scrape/", ""])
+@pytest.mark.parametrize("path", ["crawl", "batch/crawl", "search/", "scrape/", ""])
 def test_unknown_endpoint_says_what_exists(path: str, running: Running) -> None:
     """contract: Firecrawl door: every other path, with any method, in v2's form."""
     body = {
         "success": False,
-        "error": "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape",
+        "error": "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape "
+        "and /v2/batch/scrape",
         "details": "this service searches and opens pages; it does not crawl, map or extract",
     }
     answer = running.service.post(f"/v2/{path}", {"url": "https://a.example/"}, running.fleet)

@@ -9,11 +9,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from gunicorn.workers import base, gthread
 
+from sift.api.services import Stopping
 from sift.server.worker import OUT_OF_FILES, Worker
 from tests.service import ROOT
 
@@ -195,6 +197,7 @@ def test_stop_comes_while_a_worker_starts_it_ends(when: str) -> None:
         ("finish_request", ["self", "conn", "fs"]),
         ("handle", ["self", "conn"]),
         ("handle_quit", ["self", "sig", "frame"]),
+        ("handle_exit", ["self", "sig", "frame"]),
         ("init_process", ["self"]),
         ("init_signals", ["self"]),
         ("run", ["self"]),
@@ -209,3 +212,27 @@ def test_quick_stop_is_the_base_workers() -> None:
     """It ends the process without touching the thread pool, whose lock the main thread may hold."""
     assert list(inspect.signature(base.Worker.handle_quit).parameters) == ["self", "sig", "frame"]
     assert "tpool" not in inspect.getsource(base.Worker.handle_quit)
+
+
+class Application:
+    """An application with what Sift keeps there."""
+
+    def __init__(self) -> None:
+        self.extensions = {"sift": SimpleNamespace(stopping=Stopping())}
+
+
+def test_worker_is_told_to_stop_whoever_waits_is_told_too() -> None:
+    """contract: Batch: a request that waits for the end of a batch holds up no stop."""
+    made = worker(Worker)
+    made.wsgi = Application()
+    made.handle_exit(15, None)
+    assert not made.alive
+    assert made.wsgi.extensions["sift"].stopping.is_set
+    assert "init_signals" in vars(base.Worker)
+    assert "signal.SIGTERM, self.handle_exit" in inspect.getsource(base.Worker.init_signals)
+
+
+def test_worker_is_told_to_stop_before_it_has_an_application_it_stops() -> None:
+    made = worker(Worker)
+    made.handle_exit(15, None)
+    assert not made.alive
