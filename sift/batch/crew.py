@@ -99,13 +99,14 @@ class Crew:
         while not self._stopping.is_set():
             try:
                 self._renew()
-                if self._reports != told:
-                    told = self._reports
-                    self._tell()
-                if self._clock() - swept >= SWEEP_EVERY:
-                    swept = self._clock()
+                is_time = self._clock() - swept >= SWEEP_EVERY
+                if is_time:
                     self._jobs().sweep()
+                    swept = self._clock()
+                if is_time or self._reports != told:
+                    reports = self._reports
                     self._tell()
+                    told = reports
                 self._man()
                 pause = LOOK_EVERY
             except StoreError:
