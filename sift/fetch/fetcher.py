@@ -84,12 +84,16 @@ class _Asking:
     def __call__(self, target: Target) -> None:
         """Raise FetchError when a page may not be asked for, or need not be any more."""
         is_first, self._is_first = self._is_first, False
+        self._check()
         if self._robots is not None:
             rules = self._robots.verdict(target, self._deadline)
             if is_first:
                 self.delay = rules.delay
             if not rules.allowed:
                 raise FetchError("robots disallow")
+            self._check()
+
+    def _check(self) -> None:
         if self._is_given_up():
             raise FetchError("fetch timeout")
 
