@@ -64,7 +64,7 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     pages: tuple[Blueprint, ...] = () if services.fetcher is None else (opening.bp,)
     if services.jobs is not None:
         pages += (opening.batches,)
-    for blueprint in (v1.bp, v2.bp, health.bp, *pages):
+    for blueprint in (v1.bp, v2.bp, opening.doors, health.bp, *pages):
         app.register_blueprint(blueprint)
     app.wsgi_app = CachedSearch(app.wsgi_app, services)  # type: ignore[method-assign]
     return app

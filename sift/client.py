@@ -95,6 +95,14 @@ class SiftClient:
         """Get what was used in the last days (contract: Usage). Raises UnreachableError or ForeignResponseError."""
         return self._call(f"/v1/usage?days={days}", None, self._timeout, _is_usage)
 
+    def health(self) -> Response:
+        """Get whether a service is there. Raises UnreachableError or ForeignResponseError."""
+        return self._call("/healthz", None, self._timeout, _is_health)
+
+    def status(self) -> Response:
+        """Get the service's status (contract: Operations). Raises UnreachableError or ForeignResponseError."""
+        return self._call("/v1/status", None, self._timeout, _is_status)
+
     def fetch(self, body: Mapping[str, object]) -> Response:
         """Post a fetch and return the response, the service's own errors included (contract: Fetch).
 
@@ -283,6 +291,16 @@ def _is_usage(status: int, payload: dict[str, Any]) -> bool:
         return _are(dict, payload.get("days"))
     # A proxy's error may be JSON of the same form; its word is another.
     return (status not in GATEWAY or payload.get("error") == USAGE_ERROR) and _is_error(status, payload)
+
+
+def _is_health(status: int, payload: dict[str, Any]) -> bool:
+    return (status, payload) == (200, {"status": "ok"})
+
+
+def _is_status(status: int, payload: dict[str, Any]) -> bool:
+    if status == 200:
+        return _are(dict, payload.get("sources")) and isinstance(payload.get("version"), str)
+    return status not in GATEWAY and _is_error(status, payload)
 
 
 def _is_fetch(status: int, payload: dict[str, Any]) -> bool:

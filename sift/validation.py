@@ -40,7 +40,7 @@ def schema(name: str, described: Mapping[str, Field], rule: Callable[[Field], fi
     return Rules.from_dict({each: rule(field) for each, field in described.items()}, name=name)()
 
 
-def unknown_field_warnings(payload: Mapping[str, Any], known: Mapping[str, Field]) -> tuple[str, ...]:
+def unknown_field_warnings(payload: Mapping[str, Any], known: Mapping[str, object]) -> tuple[str, ...]:
     """Return a warning for each unknown field, at most five, naming the field probably meant."""
     if payload.keys() <= known.keys():
         return ()

@@ -60,6 +60,21 @@ def test_nothing_that_opens_pages_is_loaded_before_the_first_page() -> None:
     assert done.stdout == "[]\n{'error': 'url not allowed', 'hint': 'scheme'} True\n"
 
 
+def test_door_is_loaded_with_its_first_request_and_opens_no_page_for_a_search() -> None:
+    """contract: Tavily door: a service that nobody asks through it spares its memory."""
+    script = (
+        "import os, sys; os.environ.update(SIFT_DEMO='on', SIFT_AUTH='off', SIFT_STATE_DIR='/nonexistent')\n"
+        "from sift.app import create_app\n"
+        "client = create_app().test_client()\n"
+        "def loaded(part): return any(name.startswith(part) for name in sys.modules)\n"
+        "client.post('/v1/search', json={'query': 'generator'}), client.post('/tavily/x', json={})\n"
+        "print(loaded('sift.api.doors'))\n"
+        "print(client.post('/tavily/search', json={'query': 'generator'}).status, loaded('sift.fetch'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "False\n200 OK False\n"
+
+
 def test_nothing_of_batches_is_loaded_before_the_first_batch() -> None:
     """contract: Batch: a service that takes none spares its memory; the store's records are small."""
     script = (

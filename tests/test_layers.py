@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "config": frozenset({"environ", "errors"}),
     "environ": frozenset({"addresses", "errors"}),
     "fields": frozenset(),
+    "findings": frozenset(),
     "flight": frozenset(),
     "observe": frozenset(),
     "validation": frozenset({"fields"}),
@@ -34,25 +35,18 @@ MAY_IMPORT = {
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),
     "guard": frozenset({"wire.resolver", "errors"}),
-    "sources": frozenset({"search", "wire", "config", "errors", "__init__"}),
+    "sources": frozenset({"search", "wire", "config", "errors", "findings", "__init__"}),
     "demo": frozenset({"errors"}),
     "client": frozenset({"errors", "__init__"}),
     "cli": frozenset(
         {
-            "client",
-            "errors",
-            "fields",
-            "auth",
-            "config",
-            "search.fields",
-            "fetch.fields",
-            "guard",
-            "server.work",
-            "__init__",
+            *("client", "doctor", "findings", "errors", "fields", "auth", "config"),
+            *("search.fields", "fetch.fields", "guard", "server.work", "__init__"),
         }
     ),
+    "doctor": frozenset({"auth", "config", "errors", "findings", "server", "sources", "store", "wire", "__init__"}),
     "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
-    "api": frozenset({"search", "fetch", "batch", "auth", "log", "errors", "__init__"}),
+    "api": frozenset({"search", "fetch", "batch", "auth", "log", "validation", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
     "server": frozenset({"app", "auth", "config", "errors", "log", "sources", "store"}),
@@ -196,6 +190,18 @@ def test_v2_imports_nothing_of_v1(module: str) -> None:
     for name in _imports(module):
         assert not name.startswith("sift.api.v1"), name
         assert name != "sift.search.schema"
+
+
+@pytest.mark.parametrize("module", [module for module in MODULES if module.startswith("sift.api.doors")])
+def test_doors_import_nothing_of_v1_and_v2(module: str) -> None:
+    """contract: Tavily door: what the doors share is below them all; a door is a form, and no other's neighbour."""
+    assert not {name for name in _imports(module) if name.startswith(("sift.api.v1", "sift.api.v2"))}
+
+
+def test_doors_are_loaded_with_their_first_request() -> None:
+    """contract: Operations: an idle worker has no memory for what nobody asked for."""
+    others = [module for module in MODULES if not module.startswith("sift.api.doors")]
+    assert not [name for module in others for name in _imports(module) if name.startswith("sift.api.doors")]
 
 
 @pytest.mark.parametrize("module", [module for module in MODULES if _part(module) == "auth"])

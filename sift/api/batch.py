@@ -12,6 +12,7 @@ from flask import current_app, g, request
 
 from sift.api.body import MAX_BATCH, parse_object, read_body
 from sift.api.services import services
+from sift.batch.ids import BATCH_ID
 from sift.batch.model import BatchRequest, BatchStatus, PlaceResult, Receipt
 from sift.batch.protocols import Jobs
 from sift.batch.submission import digest_of, submission_of
@@ -21,7 +22,6 @@ from sift.search.urls import read_url
 
 ROBOTS = "robots disallow"
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_ID = re.compile(r"b_[a-z2-7]{26}")
 _WHOLE = re.compile(r"[0-9]{1,9}")
 _making = threading.Lock()
 
@@ -65,7 +65,7 @@ def submitted(wanted: BatchRequest, payload: Mapping[str, Any], key_header: str)
 
 def checked(id: str) -> str:
     """Return an id that may be a batch's. Raises UnknownBatchError."""
-    if not _ID.fullmatch(id):
+    if not BATCH_ID.fullmatch(id):
         raise UnknownBatchError
     return id
 

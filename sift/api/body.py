@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -41,6 +42,39 @@ def read_body(environ: WSGIEnvironment, most: int = MAX_BODY) -> bytes:
     if length is not None and len(body) < length:
         raise InvalidJsonError
     return body
+
+
+class Again:
+    """A stream of which the beginning has been read: it comes again, then the rest."""
+
+    def __init__(self, begun: bytes, rest: BinaryIO) -> None:
+        self._begun = io.BytesIO(begun)
+        self._rest = rest
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, fewer than `size` only at the end."""
+        found = self._begun.read(size)
+        return found + self._rest.read(size - len(found)) if len(found) < size else found
+
+
+def key_in_body(environ: WSGIEnvironment) -> str | None:
+    """Return the `api_key` of a JSON body, None if there is none; the body can be read again.
+
+    At most 64 KiB are read: who sends it is not known yet.
+    """
+    length = get_content_length(environ)
+    if length is None and not environ.get("wsgi.input_terminated"):
+        return None
+    if length is not None and length > MAX_BODY:
+        return None
+    stream = environ["wsgi.input"]
+    try:
+        begun = _read(stream, MAX_BODY if length is None else length)
+        environ["wsgi.input"] = Again(begun, stream)
+        key = parse_object(begun).get("api_key")
+    except InvalidJsonError:
+        return None
+    return key if isinstance(key, str) else None
 
 
 def drain(stream: BinaryIO, left: int | None) -> None:

@@ -1,4 +1,4 @@
-"""Error responses: JSON in the format of the API version requested (contract: Errors, Firecrawl door)."""
+"""Error responses: JSON in the form of the door that was used (contract: Errors, Firecrawl door, Tavily door)."""
 
 from __future__ import annotations
 
@@ -55,11 +55,16 @@ _V2_BATCH = {
     "skip": "skip must be a whole number",
     "limit": "limit must be a whole number from 1 to 100",
 }
-_BUSY_SECONDS = "1"
+BUSY_SECONDS = "1"
+TAVILY = "/tavily/"
+"""Where the paths of Tavily's door begin, and its form of errors."""
 _V2_ORIGIN = "origin: the request is from a web page, or for a host name, that is not this service's own"
 _V2_UNKNOWN = (
     "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape and "
     "/v2/batch/scrape"
+)
+_TAVILY_UNKNOWN = (
+    "sift: no such endpoint; there are POST /tavily/search and, unless it is switched off, POST /tavily/extract"
 )
 _V2_UNKNOWN_DETAILS = "this service searches and opens pages; it does not crawl, map or extract"
 
@@ -83,7 +88,7 @@ def install(app: Flask) -> None:
     app.register_error_handler(BatchLimitError, _too_many_batches)
     app.register_error_handler(StoreError, _store_away)
     app.register_error_handler(UnauthorizedError, _unauthorized)
-    app.register_error_handler(SearchUnavailableError, _unavailable)
+    app.register_error_handler(SearchUnavailableError, unavailable)
     app.register_error_handler(HTTPException, _framework)
     app.register_error_handler(Exception, _internal)
 
@@ -94,9 +99,14 @@ def json_response(value: object, status: int = 200) -> Response:
 
 
 def refuse(status: int, error: str, *, hint: str = "", details: str = "", **more: Any) -> Response:
-    """Return an error response. Only v2 shows `details`; everything else shows `hint` and `more`."""
+    """Return an error response.
+
+    Only v2 shows `details`, and Tavily's door where there is no hint; everything else shows `hint` and `more`.
+    """
     if _is_v2():
         return json_response({"success": False, "error": error, "details": details}, status)
+    if _is_tavily():
+        return json_response({"detail": {"error": ": ".join(filter(None, (error, hint or details)))}}, status)
     return json_response({"error": error, "hint": hint, **more}, status)
 
 
@@ -105,8 +115,26 @@ def refuse_origin() -> Response:
     return refuse(400 if _is_v2() else 403, "forbidden", hint="origin", details=_V2_ORIGIN)
 
 
+def unavailable(error: SearchUnavailableError, status: int = 503) -> Response:
+    """Return the response to a search that no source answered."""
+    response = refuse(
+        status,
+        "search unavailable",
+        details="; ".join(error.warnings),
+        warnings=error.warnings,
+        sources_failed=error.sources_failed,
+    )
+    if error.retry_after is not None:
+        response.headers["Retry-After"] = str(max(1, error.retry_after))
+    return response
+
+
 def _is_v2() -> bool:
     return request.path.startswith("/v2/")
+
+
+def _is_tavily() -> bool:
+    return request.path.startswith(TAVILY)
 
 
 def _invalid_search(error: InvalidSearchError) -> Response:
@@ -123,7 +151,7 @@ def _fetch_failed(error: FetchError) -> Response:
         status = _V2_FETCH.get(status, status)
     response = refuse(status, error.state, hint=error.hint, details=error.hint or _V2_FETCH_DETAILS[error.state])
     if error.state == "busy":
-        response.headers["Retry-After"] = _BUSY_SECONDS
+        response.headers["Retry-After"] = BUSY_SECONDS
     return response
 
 
@@ -139,26 +167,13 @@ def _too_many_batches(error: BatchLimitError) -> Response:
 
 def _store_away(_: StoreError) -> Response:
     response = refuse(503, "busy", details="what keeps the batches does not answer")
-    response.headers["Retry-After"] = _BUSY_SECONDS
+    response.headers["Retry-After"] = BUSY_SECONDS
     return response
 
 
 def _unauthorized(error: UnauthorizedError) -> Response:
-    response = refuse(401, _UNAUTHORIZED if _is_v2() else "unauthorized")
+    response = refuse(401, _UNAUTHORIZED if _is_v2() or _is_tavily() else "unauthorized")
     response.headers["WWW-Authenticate"] = 'Bearer realm="sift"'
-    return response
-
-
-def _unavailable(error: SearchUnavailableError) -> Response:
-    response = refuse(
-        503,
-        "search unavailable",
-        details="; ".join(error.warnings),
-        warnings=error.warnings,
-        sources_failed=error.sources_failed,
-    )
-    if error.retry_after is not None:
-        response.headers["Retry-After"] = str(max(1, error.retry_after))
     return response
 
 
@@ -166,6 +181,8 @@ def _framework(error: HTTPException) -> Response:
     status = error.code or 500
     if status == 404 and _is_v2():
         return refuse(404, _V2_UNKNOWN, details=_V2_UNKNOWN_DETAILS)
+    if status == 404 and _is_tavily():
+        return refuse(404, _TAVILY_UNKNOWN)
     name = "request too large" if status == 413 else error.name.lower()
     response = refuse(status, name)
     if status == 405 and (methods := getattr(error, "valid_methods", None)):

@@ -1,14 +1,21 @@
-"""What is checked before anything of a request is read: its origin and its key (contract: Callers, Origins)."""
+"""What is checked before anything else is done: a request's origin and its key (contract: Callers, Origins)."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import NotFound
 
-from sift.api.errors import refuse_origin
+from sift.api.body import key_in_body
+from sift.api.errors import TAVILY, refuse_origin
 from sift.api.origin import is_foreign
-from sift.api.services import services
+from sift.api.services import Services, services
+from sift.auth.caller import Caller
 from sift.errors import UnauthorizedError
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
 
 OPEN = "/healthz"
 CALLER = "sift.caller"
@@ -32,10 +39,21 @@ def _identify() -> Response | None:
     if is_foreign(environ, checks_host=parts.checks_host):
         return refuse_origin()
     try:
-        g.caller = parts.identify(environ.get("HTTP_AUTHORIZATION"))
+        g.caller = _caller(parts, environ, path)
     except UnauthorizedError:
         parts.refused(environ.get("REMOTE_ADDR", ""))
         raise
     if path.startswith("//"):
         raise NotFound
     return None
+
+
+def _caller(parts: Services, environ: WSGIEnvironment, path: str) -> Caller:
+    """Return the caller of a request. Raises UnauthorizedError."""
+    shown = environ.get("HTTP_AUTHORIZATION")
+    try:
+        return parts.identify(shown)
+    except UnauthorizedError:
+        if shown is not None or not path.startswith(TAVILY) or (key := key_in_body(environ)) is None:
+            raise
+    return parts.identify(f"Bearer {key}")

@@ -1,4 +1,4 @@
-"""The routes that open pages. What they need is loaded with the first page: a service that opens none spares it."""
+"""The routes whose code is loaded with their first request, since most services never need it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from importlib import import_module
 from flask import Blueprint, Response
 
 bp = Blueprint("opening", __name__)
+"""Those that open pages."""
+doors = Blueprint("doors", __name__)
+"""Those of other programs' search APIs that open none."""
 batches = Blueprint("batches", __name__)
 
 
@@ -21,6 +24,8 @@ def _lazily(module: str, view: str) -> Callable[..., Response]:
 
 bp.add_url_rule("/v1/fetch", "fetch", _lazily("sift.api.v1.fetch", "fetch"), methods=["POST"])
 bp.add_url_rule("/v2/scrape", "scrape", _lazily("sift.api.v2.scrape", "scrape"), methods=["POST"])
+bp.add_url_rule("/tavily/extract", "extract", _lazily("sift.api.doors.tavily.extract", "extract"), methods=["POST"])
+doors.add_url_rule("/tavily/search", "tavily", _lazily("sift.api.doors.tavily.search", "search"), methods=["POST"])
 
 for _path, _view, _method in (
     ("", "submit", "POST"),

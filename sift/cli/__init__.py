@@ -1,4 +1,4 @@
-"""The `sift` command: search and open pages over HTTP, and manage the service's keys."""
+"""The `sift` command: search and open pages over HTTP, look after the service and its keys."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from sift import __version__
+from sift.cli.doctor import doctor
 from sift.cli.fetch import fetch
 from sift.cli.guard import guard
 from sift.cli.key import key
@@ -31,7 +32,7 @@ def sift() -> None:
     """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-for command in (search, fetch, usage, guard, key, worker):
+for command in (search, fetch, usage, doctor, guard, key, worker):
     sift.add_command(command)
 
 

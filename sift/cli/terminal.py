@@ -73,6 +73,14 @@ class Screen(NamedTuple):
         """Return text that is shown in green."""
         return f"\x1b[32m{text}\x1b[0m" if self.has_colour else text
 
+    def yellow(self, text: str) -> str:
+        """Return text that is shown in yellow."""
+        return f"\x1b[33m{text}\x1b[0m" if self.has_colour else text
+
+    def red(self, text: str) -> str:
+        """Return text that is shown in red."""
+        return f"\x1b[31m{text}\x1b[0m" if self.has_colour else text
+
 
 def screen(environ: Mapping[str, str]) -> Screen | None:
     """Return what the terminal behind stdout can show; None when stdout is no terminal."""

@@ -124,6 +124,8 @@ class Fetcher:
         self._extractor = extractor
         self._pages = pages
         self._places = places
+        self.each = 1 if places is None else places.each
+        """How many pages one caller may open at a time."""
         self._robots = robots
         self._bundled = bundled
         self._clock = clock

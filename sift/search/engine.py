@@ -37,6 +37,8 @@ class Engine:
     ) -> None:
         self._calls = calls
         self.names = tuple(calls.reranked)
+        self.in_sum = frozenset(name for name, reranked in calls.reranked.items() if reranked)
+        """The sources whose lists take part in the RRF sum."""
         self._cache = cache
         self._unshared: CacheUse = "off" if cache is None else "miss"
         self._observer = observer or NullObserver()

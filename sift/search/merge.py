@@ -53,6 +53,11 @@ def fuse(lists: Sequence[Iterable[str]]) -> Ranking:
     return _sorted(scores)
 
 
+def best_score(lists: int) -> float:
+    """Return the highest sum that so many lists allow: that of a key which is first in all of them."""
+    return math.fsum([1 / (RRF_K + 1)] * lists)
+
+
 def merge(lists: Sequence[SourceList], *, rerank: bool) -> Ranking:
     """Return the ranking of one query from its sources' lists, given in source order.
 

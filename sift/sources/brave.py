@@ -74,7 +74,7 @@ class Brave:
         return parse(self._endpoint.get_json({"q": prepared.text}, deadline=deadline, fresh=fresh), prepared.notes)
 
 
-VENDOR = Vendor(SETTINGS, Brave.from_config)
+VENDOR = Vendor(SETTINGS, Brave.from_config, probe="sift.sources.probes.brave")
 
 
 def notes(filter: Filter) -> tuple[str, ...]:

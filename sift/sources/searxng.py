@@ -87,7 +87,7 @@ class Searxng:
         return replace(out, notes=out.notes + date_note(out.hits, filter, self._now()))
 
 
-VENDOR = Vendor(SETTINGS, Searxng.from_config)
+VENDOR = Vendor(SETTINGS, Searxng.from_config, probe="sift.sources.probes.searxng")
 
 
 def parameters(query: str, filter: Filter) -> dict[str, str]:

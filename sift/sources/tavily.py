@@ -72,7 +72,7 @@ class Tavily:
         return parse(body, filter.min_score, prepared.notes)
 
 
-VENDOR = Vendor(SETTINGS, Tavily.from_config)
+VENDOR = Vendor(SETTINGS, Tavily.from_config, probe="sift.sources.probes.tavily")
 
 
 def request_body(query: str, filter: Filter) -> dict[str, Any]:

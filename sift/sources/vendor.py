@@ -13,8 +13,10 @@ from sift.search.protocols import Source
 class Vendor:
     """A vendor: the settings it declares, and the factory of its source.
 
-    make: takes the settings as read and the number of calls to expect at a time.
+    make: takes the settings as read and the number of calls to expect at a time. probe: the module whose `probe` asks
+    the vendor, at no cost, what is wrong with its settings; "" for none. A name, since a service never loads it.
     """
 
     settings: VendorSettings
     make: Callable[[SourceConfig, int], Source]
+    probe: str = ""

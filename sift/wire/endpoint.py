@@ -139,14 +139,14 @@ class Endpoint:
         return parse_json(content)
 
     def _failed(self, error: Exception, call: Call) -> SourceError:
-        failure = _failure(error, call)
-        if failure.counts and call.reused_at is not None:
+        failed = failure(error, call)
+        if failed.counts and call.reused_at is not None:
             # Connections that a firewall or a host forgot die together, and each would cost a call.
             self._pool.close_idle(call.reused_at)
-        return failure
+        return failed
 
 
-def _failure(error: Exception, call: Call) -> SourceError:
+def failure(error: Exception, call: Call) -> SourceError:
     """Translate a failed call into the closed vocabulary."""
     if isinstance(error, TooLargeError):
         return SourceError("response too large")

@@ -30,11 +30,16 @@ PAGE = Page(
 
 @dataclass
 class FakeFetcher:
-    """Comes to one outcome for every request, and notes the requests."""
+    """Comes to one outcome for every request but those of `by_url`, and notes the requests.
+
+    each: how many pages a caller may open at a time.
+    """
 
     outcome: Page | Failed = PAGE
     cache: Any = "miss"
     asked: list[tuple[FetchRequest, str, str]] = field(default_factory=list)
+    by_url: dict[str, Page | Failed] = field(default_factory=dict)
+    each: int = 4
 
     def target(self, url: str) -> Target:
         """Judge a URL by its text."""
@@ -43,7 +48,7 @@ class FakeFetcher:
     def fetch(self, request: FetchRequest, caller: str, cls: str) -> Fetched:
         """Come to the outcome."""
         self.asked.append((request, caller, cls))
-        return Fetched(self.outcome, self.cache, 0.25, 10, 1)
+        return Fetched(self.by_url.get(request.url, self.outcome), self.cache, 0.25, 10, 1)
 
 
 class App:

@@ -33,6 +33,8 @@ from tests.waiting import wait_for
 
 V1_REFUSAL = {"error": "unauthorized", "hint": ""}
 V2_REFUSAL = {"success": False, "error": "sift: missing or invalid API key", "details": ""}
+TAVILY_REFUSAL = {"detail": {"error": "sift: missing or invalid API key"}}
+REFUSALS = {"/v2/": V2_REFUSAL, "/tavily/": TAVILY_REFUSAL}
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "HEAD", "TRACE", "BREW"]
 
 
@@ -86,12 +88,15 @@ def rules(tmp_path: Path) -> set[str]:
 def test_every_route_but_healthz_needs_a_key(guarded: Guarded, tmp_path: Path) -> None:
     """contract: Callers: every path and method answers 401 in the version's format, and no vendor is called."""
     paths = rules(tmp_path)
-    assert {"/healthz", "/v1/search", "/v1/status", "/v2/search"} <= paths
+    assert {"/healthz", "/v1/search", "/v1/status", "/v2/search", "/tavily/search", "/tavily/extract"} <= paths
     unknown = [
         "/",
         "/v1",
         "/v1/",
         "/v2/x",
+        "/tavily/x",
+        "/tavily/",
+        "/tavily",
         "/static/x",
         "/healthz/",
         "/healthz/x",
@@ -105,7 +110,7 @@ def test_every_route_but_healthz_needs_a_key(guarded: Guarded, tmp_path: Path) -
             assert (path, method, answer.status) == (path, method, 401)
             assert answer.headers["www-authenticate"] == 'Bearer realm="sift"'
             if method != "HEAD":
-                assert answer.json() == (V2_REFUSAL if path.startswith("/v2/") else V1_REFUSAL)
+                assert answer.json() == REFUSALS.get(path[: path.find("/", 1) + 1], V1_REFUSAL)
     for method in METHODS:
         answer = parse(exchange(guarded.service, head("/healthz", method=method)))
         assert answer.status == (200 if method in ("GET", "HEAD") else 405)
@@ -133,6 +138,22 @@ def test_key_is_checked_before_the_body_is_read(guarded: Guarded) -> None:
     """contract: Callers: a client without a key gets its 401 although its body never arrives."""
     data = head("/v1/search", "Content-Length: 60000")
     assert parse(exchange(guarded.service, data, half_close=True)).status == 401
+
+
+def test_key_in_the_body_makes_the_caller_that_its_header_would(guarded: Guarded) -> None:
+    """contract: Tavily door: over a real connection, whole, in chunks, or cut off."""
+    body = {"query": "body words", "api_key": guarded.restricted}
+    assert guarded.service.post("/tavily/search", body).status == 200
+    assert guarded.service.post("/tavily/search", body | {"api_key": guarded.restricted[:-1]}).status == 401
+    chunk = json.dumps(body).encode()
+    chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(chunk), chunk)
+    sent = head("/tavily/search", "Transfer-Encoding: chunked") + chunks
+    assert parse(exchange(guarded.service, sent)).status == 200
+    for sent, status in ((chunk[:-1], 401), (chunk, 400)):  # the second shows a key, and is shorter than it says
+        cut = head("/tavily/search", "Content-Length: 60000") + sent
+        assert parse(exchange(guarded.service, cut, half_close=True)).status == status
+    records = guarded.service.records()[-2:]
+    assert [(record["caller"], "filters" in record) for record in records] == [("restricted-bot", False)] * 2
 
 
 def test_class_comes_from_the_key_alone(guarded: Guarded) -> None:

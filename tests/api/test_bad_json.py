@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -194,6 +195,18 @@ def test_unknown_and_digest_warnings_belong_to_the_request(client: FlaskClient) 
     assert second["warnings"] == ["unknown field ignored: topics (did you mean topic?)"]
     assert (first["cached"], second["cached"]) == (False, True)
     assert first["results"] == second["results"]
+
+
+def test_fault_of_the_service_is_answered_in_json(lines: list[bytes]) -> None:
+    """contract: Errors: also where cached searches are answered, ahead of Flask."""
+
+    def identify(header: str | None) -> Caller:
+        raise RuntimeError("zebra")
+
+    services = replace(services_of(engine_of(), lines=lines), identify=identify)
+    response = post(create_app(services=services).test_client(), b'{"query": "a"}')
+    assert (response.status_code, response.get_json()) == (500, {"error": "internal error", "hint": ""})
+    assert [json.loads(line)["type"] for line in lines] == ["RuntimeError"]
 
 
 def test_no_log_record_holds_a_host_or_a_query(lines: list[bytes]) -> None:

@@ -116,6 +116,23 @@ def requests(service: Service, tokens: dict[str, str]) -> None:
         service.post("/v1/search", {"query": good}, {"Authorization": value})
 
 
+def through_the_tavily_door(service: Service, tokens: dict[str, str]) -> None:
+    """Send the canary and the keys through every field, path and refusal of Tavily's door; nothing leaves the host."""
+    urls = [f"https://{CANARY}.example/{CANARY}", f"http://127.0.0.1/{CANARY}", f"http://{CANARY}@a.test/", CANARY]
+    fields = ("topic", "days", "include_domains", "time_range", "start_date", "country", "max_results", CANARY)
+    for key in (*tokens.values(), CANARY, f"sift_{CANARY}", f"{tokens['fleet'][:-1]}{CANARY}"):
+        service.post("/tavily/search", {"query": f'"{CANARY}" words', "api_key": key})
+        service.post("/tavily/extract", {"urls": urls, "query": CANARY, "api_key": key})
+        service.post("/tavily/extract", {"urls": CANARY, "format": CANARY, "api_key": key})
+        service.post(f"/tavily/{CANARY}?{CANARY}", {"query": CANARY, "api_key": key})
+        service.post("/tavily/search", f'{{"api_key": "{key}", "query": "{CANARY}'.encode())
+        service.post("/tavily/search", f'{{"api_key": "{key}", "query": "{CANARY}", "x": "{"y" * 70_000}"}}'.encode())
+        service.request("PUT", f"/tavily/search?{CANARY}", f'{{"api_key": "{key}"}}'.encode())
+    for field in fields:
+        for value in (CANARY, [f"{CANARY}.example"], {CANARY: CANARY}):
+            service.post("/tavily/search", {"query": CANARY, field: value, "api_key": tokens["fleet"]})
+
+
 def broken_http(service: Service, tokens: dict[str, str]) -> None:
     """Send what the servers themselves refuse, or never get the whole of."""
     auth = f"Authorization: Bearer {tokens['fleet']}"
@@ -158,11 +175,13 @@ def test_canary_is_found_nowhere(vendors: Vendors, tmp_path: Path, level: str) -
             service.post("/v2/search", {"query": f"{CANARY} v2 {turn}"}, bearer(tokens["restricted"]))
         vendors.behaviour = strange_hits()
         requests(service, tokens)
+        through_the_tavily_door(service, tokens)
         broken_http(service, tokens)
         written = b""
         if BINARY is not None and level == "debug":
             with Nginx(tmp_path, service) as nginx:
                 requests(nginx.front, tokens)
+                through_the_tavily_door(nginx.front, tokens)
                 broken_http(nginx.front, tokens)
                 vendors.behaviour = failures()[-1]
                 nginx.front.post("/v1/search", {"query": f"{CANARY} through nginx"}, bearer(tokens["fleet"]))

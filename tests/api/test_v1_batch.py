@@ -208,7 +208,7 @@ def test_unknown_expired_and_foreign_ids_are_alike(app: App) -> None:
     expired = app.post({"urls": [ONE], "ttl": 3600}, caller="another").json["id"]
     app.clock.advance(3600)
     seen = set()
-    for batch in (UNKNOWN, foreign, expired, "x", "b_" + "A" * 26):
+    for batch in (UNKNOWN, foreign, expired, "x", "b_" + "A" * 26, "b_%00"):
         for method, path in below(batch):
             reply = app.request(method, path, caller="another")
             seen.add((reply.status_code, reply.data))

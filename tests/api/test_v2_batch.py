@@ -154,6 +154,18 @@ def test_next_leads_through_all_pages(app: App) -> None:
     assert found == urls
 
 
+def test_places_that_failed_are_left_out_and_not_counted(app: App) -> None:
+    """contract: Batch scrape: `skip` and `limit` choose among the pages that were had."""
+    batch = submitted(app, ONE, TWO, "https://a.com/")
+    app.fail("fetch failed", "dns")
+    app.open()
+    app.fail("fetch failed", "dns")
+    shown = app.get(f"{PATH}/{batch}?limit=1").json
+    assert [data["metadata"]["sourceURL"] for data in shown["data"]] == [TWO]
+    assert "next" not in shown
+    assert app.get(f"{PATH}/{batch}?skip=1").json["data"] == []
+
+
 def test_unfinished_batch_has_no_next_without_a_page(app: App) -> None:
     """contract: Batch scrape: clients follow `next` at once, and would turn in a circle."""
     batch = submitted(app, ONE, TWO)

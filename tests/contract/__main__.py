@@ -91,6 +91,11 @@ def is_v2(answer: Response) -> bool:
     )
 
 
+def tavily_error(status: int, text: str) -> Callable[[Response], bool]:
+    """Return a check for an error of Tavily's door."""
+    return equals(status, {"detail": {"error": text}})
+
+
 Check = tuple[str, str, list[str], Callable[[Response], bool]]  # name, path, curl's arguments, the check
 
 
@@ -178,6 +183,16 @@ def checks(key: list[str]) -> Iterator[Check]:
     for limit in (0, 101, "5"):
         yield v2(f"v2: limit {limit!r}", {"query": "x", "limit": limit}, v2_error(400, "invalid search", "limit"))
     yield v2("v2: no JSON", "nonsense", v2_error(400, "invalid json"))
+    for name, body, holds in (
+        (
+            "a search",
+            {"query": "x", "max_results": 1},
+            lambda answer: answer.status == 200 and "results" in answer.body,
+        ),
+        ("bad field", {"query": "x", "max_results": 21}, tavily_error(400, "invalid search: max_results")),
+        ("no JSON", "nonsense", tavily_error(400, "invalid json: body must be an object")),
+    ):
+        yield f"tavily: {name}", "/tavily/search", [*key, *data(body)], holds
     yield "v2: unknown path", "/v2/crawl", [*key, *data({"url": "x"})], v2_error(404, NO_ENDPOINT)
 
 
@@ -187,9 +202,9 @@ def locked_checks() -> Iterator[Check]:
     def refused(answer: Response) -> bool:
         return (
             error(401, "unauthorized")(answer) and answer.headers.get("www-authenticate") == 'Bearer realm="sift"'
-        ) or v2_error(401, "sift: missing or invalid API key")(answer)
+        ) or any(form(401, "sift: missing or invalid API key")(answer) for form in (v2_error, tavily_error))
 
-    for path in ("/v1/search", "/v2/search", "/v1/status", "/nowhere"):
+    for path in ("/v1/search", "/v2/search", "/tavily/search", "/v1/status", "/nowhere"):
         yield f"no key, {path}", path, data({"query": "x"}), refused
     yield "a wrong key", "/v1/search", ["-H", f"Authorization: Bearer sift_abcdefgh_{'A' * 43}"], refused
 

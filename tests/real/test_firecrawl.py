@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.real.clients import Client, installed
 from tests.real.conftest import Running
-from tests.service import ROOT, Service
+from tests.service import Service
 from tests.vendors import BODIES, NAMES, hit, reply, searxng_body
 
 PINNED = "4.17.0"
@@ -22,55 +19,16 @@ PAGE = "https://docs.python.org/3/reference/compound_stmts.html"
 DRIVER = Path(__file__).with_name("firecrawl_driver.py")
 
 
-class Sdk:
-    """A process that searches with one version of the SDK."""
-
-    def __init__(self, path: Path | None) -> None:
-        environ = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
-        if path:
-            environ["PYTHONPATH"] = str(path)
-        self.process = subprocess.Popen(
-            [sys.executable, str(DRIVER)], env=environ, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
-        self.version = self._read()["version"]
+class Sdk(Client):
+    """A process that calls one version of the SDK."""
 
     def search(self, url: str, key: str | None, **arguments: Any) -> dict[str, Any]:
         """Search; return the items found, or the error's class and text."""
-        return self.call("search", url, key, arguments)
+        return self.do("search", url, key, arguments)
 
-    def call(self, method: str, url: str, key: str | None, arguments: dict[str, Any]) -> dict[str, Any]:
+    def do(self, method: str, url: str, key: str | None, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call a method of the SDK; return what `search` returns."""
-        assert self.process.stdin
-        call = {"method": method, "url": url, "key": key, "arguments": arguments}
-        print(json.dumps(call), file=self.process.stdin, flush=True)
-        return self._read()
-
-    def close(self) -> None:
-        """End the process."""
-        assert self.process.stdin
-        assert self.process.stdout
-        self.process.stdin.close()
-        self.process.wait(20)
-        self.process.stdout.close()
-
-    def _read(self) -> dict[str, Any]:
-        assert self.process.stdout
-        found: dict[str, Any] = json.loads(self.process.stdout.readline())
-        return found
-
-
-def installed(version: str) -> Path:
-    """Return a directory that holds this version, installed there once for all runs of one Python."""
-    path = ROOT / f".venv-firecrawl-{version}-{sys.implementation.cache_tag}"
-    done = path / "installed"
-    if not done.exists():
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        command += ["--upgrade", "--target", str(path), f"firecrawl-py=={version}"]
-        tried = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-        if tried.returncode:
-            pytest.skip(f"firecrawl-py {version} cannot be installed: {tried.stderr.strip().splitlines()[-1]}")
-        done.touch()
-    return path
+        return self.call(method=method, url=url, key=key, arguments=arguments)
 
 
 @pytest.fixture(scope="module", params=[PINNED, "newest"])
@@ -81,9 +39,9 @@ def sdk(request: pytest.FixtureRequest) -> Iterator[Sdk]:
             importlib.metadata.version("firecrawl-py")
         except importlib.metadata.PackageNotFoundError:
             pytest.skip("firecrawl-py is not installed")
-        found = Sdk(None)
+        found = Sdk(DRIVER)
     else:
-        found = Sdk(installed(request.param))
+        found = Sdk(DRIVER, installed("firecrawl-py", request.param))
         assert found.version == request.param
     yield found
     found.close()
@@ -187,7 +145,7 @@ def test_bad_query_error_with_its_reason(search: Search) -> None:
 
 def test_call_that_sift_does_not_have_error_that_names_what_exists(sdk: Sdk, running: Running) -> None:
     """contract: Firecrawl door: who asks for more than there is reads that this is Sift, and what it has."""
-    found = sdk.call("map", running.service.url, running.tokens.restricted, {"url": "https://a.example/"})
+    found = sdk.do("map", running.service.url, running.tokens.restricted, {"url": "https://a.example/"})
     assert "sift: no such endpoint; there are POST /v2/search and" in found["message"]
 
 
@@ -195,8 +153,8 @@ def test_scrape_gives_the_page_as_hermes_asks_for_it(sdk: Sdk, tmp_path: Path) -
     """contract: Scrape: Hermes' `web_extract` asks for markdown and html; a demo page needs no network."""
     asked = {"url": PAGE, "formats": ["markdown", "html"], "wait_for": 3000}
     with Service(tmp_path, {"SIFT_DEMO": "on"}) as service:
-        found = sdk.call("scrape", service.url, "any", asked)["document"]
-        refused = sdk.call("scrape", service.url, "any", {"url": "http://169.254.169.254/latest/meta-data/"})
+        found = sdk.do("scrape", service.url, "any", asked)["document"]
+        refused = sdk.do("scrape", service.url, "any", {"url": "http://169.254.169.254/latest/meta-data/"})
     assert "async def" in found["markdown"]
     assert "<h1>Coroutines</h1>" in found["html"]
     assert (found["metadata"]["source_url"], found["metadata"]["status_code"]) == (PAGE, 200)

@@ -196,7 +196,7 @@ def test_service_away_json_and_no_words_in_the_log(tmp_path: Path) -> None:
         front = Front(nginx, Service(tmp_path, {}))
         reply = front.request("POST", "/v2/search?q=secretquery", b'{"query": "secretbody"}')
         assert (reply.status, reply.headers["content-type"]) == (503, "application/json")
-        assert set(reply.json()) == {"success", "error", "hint", "details"}
+        assert set(reply.json()) == {"success", "error", "hint", "details", "detail"}
         assert "secret" not in front.logged()
 
 

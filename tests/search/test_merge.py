@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sift.search.merge import MAX_TEXT, SourceList, build_hits, fuse, fuse_queries, merge
+from sift.search.merge import MAX_TEXT, SourceList, best_score, build_hits, fuse, fuse_queries, merge
 from sift.search.model import Hit, RawHit
 from sift.sources import tavily
 from tests.fakes import raw, raw_hits
@@ -399,3 +399,9 @@ def test_hits_of_any_lists_are_the_pages_found_once_each(rounds: list[list[Sourc
 def _shown(texts: Sequence[str]) -> list[str]:
     cleaned = {"<b>bb</b>": "bb", "&amp;&amp;": "&&", " c c ": "c c", "dddd\u202e": "dddd"}
     return [cleaned.get(text, text) for text in texts]
+
+
+@pytest.mark.parametrize("lists", [0, 1, 2, 3, 7])
+def test_best_score_is_that_of_a_key_which_is_first_everywhere(lists: int) -> None:
+    """contract: Tavily door: exactly, so that its share is 1 and never more."""
+    assert best_score(lists) == fuse([["a", "b"]] * lists).get("a", 0)

@@ -48,13 +48,14 @@ class CachedSearch:
             # Before the body is read. The guard reuses the result.
             caller = environ[CALLER] = services.identify(environ.get("HTTP_AUTHORIZATION"))
             reading = read(_peek(environ))
-        except SiftError:
-            return None  # the application reports what is wrong
-        answer = services.engine.cached(reading.request, caller.cls)
-        if answer is None:
-            return None
-        record(services, caller, reading.request, answer)
-        return envelope(answer, reading.queries, reading.warnings + services.notices)
+            answer = services.engine.cached(reading.request, caller.cls)
+            if answer is None:
+                return None
+            found = envelope(answer, reading.queries, reading.warnings + services.notices)
+            record(services, caller, reading.request, answer)
+        except Exception:
+            return None  # the application meets the same, and says in JSON what is wrong
+        return found
 
 
 def _peek(environ: WSGIEnvironment) -> bytes:

@@ -47,11 +47,7 @@ class Connection(psycopg.Connection):  # type: ignore[misc]
                 left = self.deadline - time.monotonic()
                 ready = poll.poll(None if left == math.inf else max(0.0, left) * 1000)
                 if ready:
-                    # Errors and hang-ups are for libpq to find, by reading.
-                    events = ready[0][1]
-                    wanted = int(
-                        gen.send((1 if events & ~select.POLLOUT else 0) | (2 if events & select.POLLOUT else 0))
-                    )
+                    wanted = int(gen.send(_ready(ready[0][1])))
                 elif time.monotonic() >= self.deadline:
                     raise EngineTimeoutError
         except StopIteration as end:

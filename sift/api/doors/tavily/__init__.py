@@ -1,0 +1,1 @@
+"""Tavily's API as its clients use it: search and extract (contract: Tavily door)."""

@@ -1,0 +1,1 @@
+"""What is wrong with a set-up, and the cure: checks over what was observed (contract: Doctor)."""
