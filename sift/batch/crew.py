@@ -23,7 +23,7 @@ LOOK_EVERY = 1.0
 RENEW_EVERY = 2.0
 """Seconds after which a lease is renewed; a visit whose item was cancelled goes on for as long."""
 SWEEP_EVERY = 60.0
-_SHORTEST = 0.002  # seconds; a host that is due now may be another's when it is asked for
+_SHORTEST = 0.002  # seconds; whoever has just taken what is due now may not have said so yet
 _log = logging.getLogger("sift.batch")
 
 
@@ -184,11 +184,11 @@ class Crew:
     def _next(self, owner: str) -> Visit | None:
         """Wait for a host that is free and return the visit; None when nothing waits any more, or at a stop."""
         while not (self._is_dry or self._stopping.is_set()):
-            self._news.clear()
             asked = self._clock()
             try:
                 claim = self._jobs().claim(owner)
-                due = None if claim else self._jobs().due()
+                if claim is None:
+                    self._await_turn()
                 self._outage.answered()
             except StoreError:
                 self._wait(self._stopping, self._outage.failed())
@@ -202,11 +202,21 @@ class Crew:
                 if self._stopping.is_set():  # what is under way may have been given back before this one was
                     visit.end()
                 return visit
+        return None
+
+    def _await_turn(self) -> None:
+        """Wait until something can be claimed, as far as is known. What others let go changes that; so do they."""
+        while not self._stopping.is_set():
+            self._news.clear()
+            due = self._jobs().due()
             if due is None:
                 self._is_dry = True
-            else:
-                self._wait(self._news, min(max(due, _SHORTEST), LOOK_EVERY))
-        return None
+                return
+            if due <= 0:
+                self._stopping.wait(_SHORTEST)
+                return
+            if not self._news.wait(min(due, LOOK_EVERY)):
+                return
 
     def _open(self, visit: Visit) -> Outcome | Again | Untried:
         claim = visit.claim
