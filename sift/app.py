@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flask import Blueprint, Flask
 
@@ -20,6 +20,7 @@ from sift.auth.caller import LOCAL
 from sift.auth.identify import KeyFile
 from sift.auth.keystore import MISSING, KeyFileError
 from sift.auth.throttle import Throttle
+from sift.batch.watch import Watch, Workers
 from sift.config import Config, SourceConfig
 from sift.errors import ConfigError
 from sift.health import SourceHealth
@@ -32,7 +33,7 @@ from sift.sources import DECLARED, VENDORS, build_source
 from sift.sources.lazy import LazySource
 from sift.store.cache import MemoryCache
 from sift.store.mark import Mark
-from sift.store.open import CreditLedger, open_store
+from sift.store.open import CreditLedger, Store, open_store
 from sift.store.usage import UsageTally, by_day
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
 MAKE_A_KEY = "sift key new --name NAME --class CLASS"
 LOOKUPS = 128
 """Threads for the names of pages; more than the fetches of one caller can leave hanging."""
+BATCH_CHILDREN = 2
+"""Children that the pages of batches may keep busy, beside those of single fetches."""
 _MODULES = {vendor.settings.name: module for module, vendor in VENDORS.items()}
 
 
@@ -97,7 +100,11 @@ def build_services(
     throttle = Throttle(config.threads)
     fetcher = LazyFetcher(config, cpus) if config.fetch.enabled else None
 
+    watch = None if fetcher is None else watch_batches(config.batch_workers, store, fetcher)
+
     def close() -> None:
+        if watch is not None:
+            watch.close()
         if usage is not None:
             usage.flush()
         store.close()
@@ -135,6 +142,9 @@ def build_services(
         close=close,
         fetcher=fetcher,
         jobs=None if fetcher is None else store.jobs,
+        wake=_nothing if watch is None else watch.wake,
+        watch=_nothing if watch is None else watch.look,
+        retire=_nothing if watch is None else watch.stop,
     )
 
 
@@ -142,6 +152,21 @@ def _build_cache(config: Config, observer: Observer) -> MemoryCache | None:
     if not config.cache_ttl:
         return None
     return MemoryCache(config.cache_entries, config.cache_ttl, resized=observer.cache_resized)
+
+
+def _nothing() -> None:
+    """Do nothing: this process has no threads for batches."""
+
+
+def watch_batches(workers: int, store: Store, fetcher: LazyFetcher) -> Watch | None:
+    """Return what starts the threads that open the pages of batches; None for none."""
+
+    def make() -> Workers:
+        from sift.batch.crew import Crew
+
+        return Crew(workers, store.jobs, fetcher.batches)
+
+    return Watch(store.may_hold_batches, make) if workers else None
 
 
 def _build_calls(
@@ -166,30 +191,46 @@ def cpus_of_children(cpus: frozenset[int]) -> frozenset[int]:
 
 
 class LazyFetcher:
-    """Makes the fetcher when the first page is to be opened: a service that opens none spares its memory."""
+    """Makes the fetchers when the first page is to be opened: a service that opens none spares their memory."""
 
     def __init__(self, config: Config, cpus: frozenset[int]) -> None:
         self._config = config
         self._cpus = cpus
         self._lock = threading.Lock()
-        self._fetcher: Fetcher | None = None
+        self._fetchers: Fetchers | None = None
 
     def __call__(self) -> Fetcher:
-        """Return the one fetcher of this process."""
-        with self._lock:
-            if self._fetcher is None:
-                self._fetcher = _build_fetcher(self._config, self._cpus)
-            return self._fetcher
+        """Return the fetcher of this process for single fetches."""
+        return self._both().single
+
+    def batches(self) -> Fetcher:
+        """Return that for the pages of batches."""
+        return self._both().batches
 
     def close(self) -> None:
-        """Close it if there is one."""
-        if self._fetcher is not None:
-            self._fetcher.close()
+        """Close what there is."""
+        if self._fetchers is not None:
+            self._fetchers.single.close()
+
+    def _both(self) -> Fetchers:
+        with self._lock:
+            if self._fetchers is None:
+                self._fetchers = _build_fetchers(self._config, self._cpus)
+            return self._fetchers
 
 
-def _build_fetcher(config: Config, cpus: frozenset[int]) -> Fetcher:
+class Fetchers(NamedTuple):
+    """What opens pages: those of single fetches, and those of batches. One web, one cache, the same children."""
+
+    single: Fetcher
+    batches: Fetcher
+
+
+def _build_fetchers(config: Config, cpus: frozenset[int]) -> Fetchers:
     from sift.fetch.extract.extractor import Extractor
+    from sift.fetch.extract.portion import Portion
     from sift.fetch.fetcher import Fetcher, no_bundled_page
+    from sift.fetch.model import Page
     from sift.fetch.places import Places
     from sift.fetch.robots import Robots
     from sift.fetch.web import Web
@@ -206,14 +247,26 @@ def _build_fetcher(config: Config, cpus: frozenset[int]) -> Fetcher:
     )
     places = Places(min(settings.places, max(1, config.threads // 2)))  # searches keep threads, however few there are
     # One more than a caller may keep busy: nobody's hostile pages hold up the text of others' pages.
-    extractor = Extractor(places.each + 1, cpus_of_children(cpus))
-    return Fetcher(
-        web,
-        extractor,
-        PageCache(),
-        places=places,
-        robots=Robots(web, extractor) if settings.robots == "all" else None,
-        bundled=demo.page if config.demo else no_bundled_page,
+    extractor = Extractor(places.each + 1 + BATCH_CHILDREN, cpus_of_children(cpus))
+    robots, bundled = Robots(web, extractor), demo.page if config.demo else no_bundled_page
+    pages: PageCache[Page] = PageCache()
+    return Fetchers(
+        Fetcher(
+            web,
+            extractor,
+            pages,
+            places=places,
+            robots=robots if settings.robots == "all" else None,
+            bundled=bundled,
+        ),
+        Fetcher(
+            web,
+            Portion(extractor, BATCH_CHILDREN),
+            pages,
+            places=None,  # its threads are
+            robots=None if settings.robots == "off" else robots,
+            bundled=bundled,
+        ),
     )
 
 

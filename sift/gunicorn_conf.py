@@ -144,7 +144,10 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Begin to count. Collect garbage less often: start-up leaves objects that stay, searches make many that do not."""
+    """Begin to count, and to look for batches, whose threads must not start before the fork.
+
+    Garbage is collected less often: start-up leaves objects that stay, and searches make many that do not.
+    """
     if worker.metrics is not None and (services := _services(worker)):
         try:
             services.begin_metrics(worker.metrics.path, worker.slot)
@@ -153,10 +156,12 @@ def post_worker_init(worker: Any) -> None:
         watch_dropped(services.observer.line_dropped)
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    if services := _services(worker):
+        worker.watch, worker.retire = services.watch, services.retire
 
 
 def worker_exit(server: Any, worker: Any) -> None:
-    """Book what calls have cost while the ledger was locked."""
+    """Give back what batches have under way, and book what calls have cost while the ledger was locked."""
     if services := _services(worker):
         services.close()
 

@@ -42,7 +42,7 @@ MAY_IMPORT = {
     "cli": frozenset(
         {
             *("client", "doctor", "findings", "errors", "fields", "auth", "config"),
-            *("search.fields", "fetch.fields", "guard", "__init__"),
+            *("search.fields", "fetch.fields", "guard", "server.work", "__init__"),
         }
     ),
     "doctor": frozenset({"auth", "config", "errors", "findings", "server", "sources", "store", "wire", "__init__"}),

@@ -53,7 +53,8 @@ class Services:
     since: when the service started, in ISO 8601 with `Z`.
     fetcher: returns what opens pages, made at its first call; None when that is switched off.
     jobs: returns what keeps the batches, loaded at its first call. wake: tells this process's threads that open the
-    pages of batches that there is one more.
+    pages of batches that there is one more. watch: to be called by the process that serves, about once a second: these
+    threads start when there may be something to do. retire: has them give back what they do; returns at once.
     threads: of requests. stopping: set when the process is to end, so that nobody waits any longer.
     public_url: the origin under which clients reach the service, "" for the one that each request names.
     checks_host: whether the Host must be local, because no key is asked for.
@@ -80,6 +81,8 @@ class Services:
     fetcher: Callable[[], Fetcher] | None = None
     jobs: Callable[[], Jobs] | None = None
     wake: Callable[[], None] = lambda: None
+    watch: Callable[[], None] = lambda: None
+    retire: Callable[[], None] = lambda: None
     threads: int = 64
     stopping: Stopping = field(default_factory=Stopping)
     public_url: str = ""

@@ -19,6 +19,7 @@ from sift.cli.search import search
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import complain, prepare_streams, silence
 from sift.cli.usage import usage
+from sift.cli.worker import worker
 from sift.errors import ConfigError
 
 __all__ = ["ExitStatus", "main"]
@@ -32,7 +33,7 @@ def sift() -> None:
     """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-for command in (search, fetch, show_status, usage, doctor, guard, key):
+for command in (search, fetch, show_status, usage, doctor, guard, key, worker):
     sift.add_command(command)
 
 

@@ -16,6 +16,9 @@ from sift.sources import DECLARED
 from sift.store.mark import Mark
 from sift.store.open import check_store
 
+FILES_OF_A_VISIT = 4
+"""Files that a thread which opens pages of batches needs: a connection, its check, the store's, a child's pipes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
@@ -46,7 +49,7 @@ def start() -> Start:
     for name, meant in unknown_variables(os.environ, DECLARED).items():
         output.write("warning", "unknown_setting", {"name": name, **({"did_you_mean": meant} if meant else {})})
     calls = len(config.sources) * (2 if config.demo else 1)  # the demo answers them in the same process
-    limit = raise_limit(config.threads, calls)
+    limit = raise_limit(config.threads, calls, FILES_OF_A_VISIT * config.batch_workers)
     capacity = fit(config.threads, calls, limit)
     if capacity.threads < config.threads:
         output.write("warning", "few_open_files", {"limit": limit, "threads": capacity.threads})

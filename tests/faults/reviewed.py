@@ -41,6 +41,28 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "file.write(format_keys(keys))",
         ],
     },
+    "sift/batch/crew.py": {
+        "_report_fault": [
+            "_log.error('internal_error', extra={'fields': {'type': type(error).__name__, 'at': place}})",
+        ],
+        "_tell": [
+            "_log.info('batch', extra={'fields': ended._asdict()})",
+        ],
+    },
+    "sift/batch/outage.py": {
+        "answered": [
+            "_log.info('batches_resumed')",
+        ],
+        "failed": [
+            "_log.warning('batches_paused', extra={'fields': {'reason': 'store'}})",
+        ],
+    },
+    "sift/server/work.py": {
+        "work": [
+            "output.write('info', 'starting', {'version': __version__})",
+            "output.write('warning', event, fields)",
+        ],
+    },
     "sift/health.py": {
         "call_ended": [
             "_log.info('source_up', extra={'fields': {'source': source, 'failures': failures}})",

@@ -23,13 +23,18 @@ from sift.batch.model import (
 from sift.store.batches import reads, upkeep
 from sift.store.batches.session import Session
 from sift.store.batches.submit import submit
-from sift.store.batches.tables import OPEN
+from sift.store.batches.tables import UNFINISHED
 
 _T = TypeVar("_T")
 
 _DUE = f"""
-SELECT min(CASE WHEN h.next_at > i.not_before THEN h.next_at ELSE i.not_before END) - :tick
-FROM sift_items i JOIN sift_hosts h ON h.host = i.host WHERE i.state IN {OPEN} AND i.ends_at > :tick
+SELECT min(CASE WHEN first.next_at > first.wanted THEN first.next_at ELSE first.wanted END) - :tick
+FROM (
+    SELECT h.next_at,
+        (SELECT min(i.not_before) FROM sift_items i
+         WHERE i.host = h.host AND i.{UNFINISHED} AND i.ends_at > :tick) AS wanted
+    FROM sift_hosts h
+) AS first
 """
 
 
