@@ -25,7 +25,7 @@ from sift.config import Config, SourceConfig
 from sift.errors import ConfigError
 from sift.health import SourceHealth
 from sift.metrics.scrapes import Scrapes
-from sift.observe import CacheTally, Observer, Observers, Usage, Usages
+from sift.observe import NULL_OBSERVER, CacheTally, Observer, Observers, Usage, Usages
 from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.protocols import LedgerError, Source
@@ -100,7 +100,7 @@ def build_services(
     throttle = Throttle(config.threads)
     fetcher = LazyFetcher(config, cpus) if config.fetch.enabled else None
 
-    watch = None if fetcher is None else watch_batches(config.batch_workers, store, fetcher)
+    watch = None if fetcher is None else watch_batches(config.batch_workers, store, fetcher, observer)
 
     def close() -> None:
         if watch is not None:
@@ -158,13 +158,15 @@ def _nothing() -> None:
     """Do nothing: this process has no threads for batches."""
 
 
-def watch_batches(workers: int, store: Store, fetcher: LazyFetcher) -> Watch | None:
+def watch_batches(
+    workers: int, store: Store, fetcher: LazyFetcher, observer: Observer = NULL_OBSERVER
+) -> Watch | None:
     """Return what starts the threads that open the pages of batches; None for none."""
 
     def make() -> Workers:
         from sift.batch.crew import Crew
 
-        return Crew(workers, store.jobs, fetcher.batches)
+        return Crew(workers, store.jobs, fetcher.batches, observer=observer)
 
     return Watch(store.may_hold_batches, make) if workers else None
 

@@ -39,8 +39,8 @@ class Observer(Protocol):
     def fetch_ended(self, state: str, cache: str, seconds: float) -> None:
         """Report a fetch: `ok` or the word of its failure, and where it came from (`hit`, `miss`, `shared`)."""
 
-    def batch_item_ended(self, state: str) -> None:
-        """Report that an item of a batch has ended, in a state of its own: `ok`, `failed` or `cancelled`."""
+    def batch_items_ended(self, state: str, count: int) -> None:
+        """Report how many items of a batch that has ended are in a state: `ok`, `failed` or `cancelled`."""
 
     def batch_items_waiting(self, count: int) -> None:
         """Report how many items of batches wait in the store, of all processes together."""
@@ -131,8 +131,8 @@ class NullObserver:
     def fetch_ended(self, state: str, cache: str, seconds: float) -> None:
         """Ignore a fetch."""
 
-    def batch_item_ended(self, state: str) -> None:
-        """Ignore an item of a batch."""
+    def batch_items_ended(self, state: str, count: int) -> None:
+        """Ignore a batch."""
 
     def batch_items_waiting(self, count: int) -> None:
         """Ignore the number of items that wait."""
@@ -191,10 +191,10 @@ class Observers:
         for observer in self._observers:
             observer.fetch_ended(state, cache, seconds)
 
-    def batch_item_ended(self, state: str) -> None:
-        """Pass the end of an item on."""
+    def batch_items_ended(self, state: str, count: int) -> None:
+        """Pass the items of a batch on."""
         for observer in self._observers:
-            observer.batch_item_ended(state)
+            observer.batch_items_ended(state, count)
 
     def batch_items_waiting(self, count: int) -> None:
         """Pass the number of items that wait on."""

@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "metrics": frozenset({"observe", "__init__"}),
     "log": frozenset({"output", "search", "auth"}),
     "search": frozenset({"errors", "fields", "flight", "observe", "validation", "__init__"}),
-    "batch": frozenset({"fetch", "guard", "fields", "validation", "errors"}),
+    "batch": frozenset({"observe", "fetch", "guard", "fields", "validation", "errors"}),
     "store": frozenset({"observe", "search", "batch.model", "batch.protocols", "config", "errors"}),
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),

@@ -186,7 +186,7 @@ def test_events_are_passed_on_to_every_observer() -> None:
         "work_began": (),
         "work_ended": (),
         "fetch_ended": ("ok", "miss", 0.1),
-        "batch_item_ended": ("ok",),
+        "batch_items_ended": ("ok", 2),
         "batch_items_waiting": (3,),
         "cache_resized": (4,),
         "auth_failed": (),

@@ -17,6 +17,7 @@ from sift.batch.verdict import INTERNAL, Again, Untried, decide
 from sift.batch.visit import Visit, Visits
 from sift.errors import StoreError
 from sift.fetch.model import Fetched, FetchRequest
+from sift.observe import NULL_OBSERVER, Observer
 
 LOOK_EVERY = 1.0
 """Seconds after which a process looks for what others have submitted, or let go."""
@@ -41,7 +42,7 @@ class Crew:
 
     One more thread, the keeper, is there all the time: it looks for work, renews leases, sweeps and tells of batches
     that have ended. jobs, opener: return the store's batches, and what opens pages, made at their first call.
-    clock: monotonic seconds. start: starts a thread, or raises RuntimeError when there is none.
+    observer: is told of what ended and what waits. clock: monotonic seconds.
     """
 
     def __init__(
@@ -52,13 +53,16 @@ class Crew:
         *,
         lease: float = LEASE_SECONDS,
         renew_every: float = RENEW_EVERY,
+        observer: Observer = NULL_OBSERVER,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._size = size
         self._jobs = jobs
         self._opener = opener
         self._renew_every = renew_every
+        self._observer = observer
         self._clock = clock
+        self._waiting = 0  # as the observer knows it
         self._visits = Visits(clock, lease)
         self._outage = Outage()
         self._owner = secrets.token_hex(8)
@@ -108,6 +112,7 @@ class Crew:
                     self._tell()
                     told = reports
                 self._man()
+                self._count()
                 pause = LOOK_EVERY
             except StoreError:
                 pause = max(LOOK_EVERY, self._outage.failed())
@@ -136,10 +141,22 @@ class Crew:
     def _tell(self) -> None:
         for ended in self._jobs().ended():
             _log.info("batch", extra={"fields": ended._asdict()})
+            cancelled = ended.total - ended.ok - ended.failed
+            for state, count in (("ok", ended.ok), ("failed", ended.failed), ("cancelled", cancelled)):
+                self._observer.batch_items_ended(state, count)
+
+    def _count(self) -> None:
+        """Say how many items wait; not while there are none, which would cost an idle process a look each second."""
+        if self._waiting or self._is_manned():
+            self._waiting = self._jobs().waiting()
+            self._observer.batch_items_waiting(self._waiting)
+
+    def _is_manned(self) -> bool:
+        return any(thread.is_alive() for thread in self._threads.values())
 
     def _man(self) -> None:
         """Start the threads that work when there is something to do."""
-        if any(thread.is_alive() for thread in self._threads.values()):
+        if self._is_manned():
             return
         due = self._jobs().due()
         self._outage.answered()

@@ -82,11 +82,12 @@ class Metrics:
             board.counts[place] += 1
             board.fetch_seconds[cache].add(seconds)
 
-    def batch_item_ended(self, state: str) -> None:
-        """Count an item of a batch."""
+    def batch_items_ended(self, state: str, count: int) -> None:
+        """Count the items of a batch."""
         board = self._board
         if board is not None and (place := board.batch_items.get(state)):
-            self._count(board, place)
+            with self._lock:
+                board.counts[place] += count
 
     def batch_items_waiting(self, count: int) -> None:
         """Note how many items wait, and when that was so: of several workers the last one to look is right."""

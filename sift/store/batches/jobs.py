@@ -36,6 +36,7 @@ FROM (
     FROM sift_hosts h
 ) AS first
 """
+_WAITING = f"SELECT count(*) FROM sift_items WHERE {UNFINISHED} AND state = 'queued'"
 
 
 def new_id() -> str:
@@ -116,6 +117,11 @@ class SqlJobs(ABC):
         """Return the seconds until an item can be claimed, None when none waits."""
         ((seconds,),) = self._run(lambda session: session.rows(_DUE), writes=False)
         return None if seconds is None else max(0.0, seconds)
+
+    def waiting(self) -> int:
+        """Return how many items wait."""
+        ((count,),) = self._run(lambda session: session.rows(_WAITING), writes=False)
+        return int(count)
 
     def ended(self) -> tuple[Ended, ...]:
         """Return the batches that have ended, each once."""
