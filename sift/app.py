@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flask import Blueprint, Flask
 
 from sift import __version__, demo, log
-from sift.api import errors, guard, health, opening, v1, v2
+from sift.api import errors, guard, health, metrics, opening, v1, v2
 from sift.api.services import Credits, Services
 from sift.api.v1.cached import CachedSearch
 from sift.auth.caller import LOCAL
@@ -24,7 +24,8 @@ from sift.batch.watch import Watch, Workers
 from sift.config import Config, SourceConfig
 from sift.errors import ConfigError
 from sift.health import SourceHealth
-from sift.observe import CacheTally, Observer, Observers
+from sift.metrics.scrapes import Scrapes
+from sift.observe import CacheTally, Observer, Observers, Usage, Usages
 from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.protocols import LedgerError, Source
@@ -64,19 +65,24 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     pages: tuple[Blueprint, ...] = () if services.fetcher is None else (opening.bp,)
     if services.jobs is not None:
         pages += (opening.batches,)
-    for blueprint in (v1.bp, v2.bp, opening.doors, health.bp, *pages):
+    for blueprint in (v1.bp, v2.bp, opening.doors, health.bp, metrics.bp, *pages):
         app.register_blueprint(blueprint)
     app.wsgi_app = CachedSearch(app.wsgi_app, services)  # type: ignore[method-assign]
     return app
 
 
 def build_services(
-    config: Config, keys: KeyFile | None = None, mark: Mark | None = None, cpus: frozenset[int] = frozenset()
+    config: Config,
+    keys: KeyFile | None = None,
+    mark: Mark | None = None,
+    cpus: frozenset[int] = frozenset(),
+    workers: Callable[[], int] = lambda: 1,
 ) -> Services:
     """Build every part from the settings. Raises ConfigError.
 
     keys: those already read, by this process or the one it was forked from. mark: what these processes know together
     about the ledger. cpus: those that the service may use; this process may be pinned to one of them.
+    workers: returns how many processes like this one there are to be.
     """
     # A vendor without a stand-in is no demo source: the demo must not query the real one.
     sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
@@ -84,11 +90,14 @@ def build_services(
     caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None and not config.demo}
     store = open_store(config, caps, mark)
     ledger = store.ledger
-    cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
     tally, health = CacheTally(), SourceHealth()
-    observer = Observers(tally, health)
+    scrapes = Scrapes([source.name for source in sources], wanted=config.metrics)
+    observer = Observers(tally, health, *scrapes.observers)
+    cache = _build_cache(config, observer)
     usage = None if config.demo else UsageTally(ledger)
-    calls = _build_calls(config, sources, ledger, observer, usage)
+    counts = None if usage is None else Usages(usage, *scrapes.observers)
+    calls = _build_calls(config, sources, ledger, observer, counts)
+    throttle = Throttle(config.threads)
     fetcher = LazyFetcher(config, cpus) if config.fetch.enabled else None
 
     watch = None if fetcher is None else watch_batches(config.batch_workers, store, fetcher)
@@ -102,14 +111,27 @@ def build_services(
         if fetcher is not None:
             fetcher.close()
 
+    def refused(peer: str) -> None:
+        observer.auth_failed()
+        throttle.refused(peer)
+
+    def balances() -> dict[str, Credits]:
+        return {name: _credits(ledger, name, cap) for name, cap in caps.items()}
+
     return Services(
-        engine=Engine(calls, cache, observer=observer, usage=usage),
+        engine=Engine(calls, cache, observer=observer, usage=counts),
         identify=(keys or open_keys(config.keys_file)).identify if config.auth else lambda _: LOCAL,
-        refused=Throttle(config.threads).refused,
+        refused=refused,
         log=log.JsonLog(config.log_level),
         cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
-        credits=lambda: {name: _credits(ledger, name, cap) for name, cap in caps.items()},
+        credits=balances,
         usage=lambda days: () if usage is None else _used(usage, days, tuple(calls.reranked)),
+        ready=lambda: any(calls.skip(name) is None for name in calls.reranked),
+        workers=workers,
+        scrape=scrapes.bound_to(balances),
+        why_no_metrics=scrapes.why_none,
+        observer=observer,
+        begin_metrics=scrapes.begin,
         source_status=lambda name: health.status(name, calls.skip(name)),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         threads=config.threads,
@@ -141,8 +163,14 @@ def watch_batches(workers: int, store: Store, fetcher: LazyFetcher) -> Watch | N
     return Watch(store.may_hold_batches, make) if workers else None
 
 
+def _build_cache(config: Config, observer: Observer) -> MemoryCache | None:
+    if not config.cache_ttl:
+        return None
+    return MemoryCache(config.cache_entries, config.cache_ttl, resized=observer.cache_resized)
+
+
 def _build_calls(
-    config: Config, sources: Sequence[SourceConfig], ledger: CreditLedger, observer: Observer, usage: UsageTally | None
+    config: Config, sources: Sequence[SourceConfig], ledger: CreditLedger, observer: Observer, usage: Usage | None
 ) -> Calls:
     make = _demo_source if config.demo else build_source
     return Calls(

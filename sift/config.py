@@ -53,6 +53,7 @@ SETTINGS = (
     ),
     Setting("SIFT_CONTACT", "", "a URL or mail address in the User-Agent, for sites that are fetched"),
     Setting("SIFT_PUBLIC_URL", "", "https://host under which clients reach the service; unset = as each request says"),
+    Setting("SIFT_METRICS", "on", "on or off; off = nothing is counted for Prometheus, and /metrics is gone"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
 """The settings of the service; those of the sources are declared by the vendors."""
@@ -167,6 +168,7 @@ class Config:
     fetch: FetchConfig = FetchConfig()
     batch_workers: int = BATCH_WORKERS
     public_url: str = ""
+    metrics: bool = True
     log_level: str = "info"
 
     @classmethod
@@ -198,6 +200,7 @@ class Config:
             fetch=_read_fetch(read),
             batch_workers=read.integer("SIFT_BATCH_WORKERS", 0, 64),
             public_url=read.origin("SIFT_PUBLIC_URL"),
+            metrics=read.choice("SIFT_METRICS", ("on", "off")) == "on",
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:

@@ -46,18 +46,60 @@ def test_worker_keeps_to_a_cpu_its_children_run_on_the_others() -> None:
     assert cpus_of_children(own) == own
 
 
+DEMO = """
+import os, sys
+os.environ.update(SIFT_DEMO='on', SIFT_AUTH='off', SIFT_STATE_DIR='/nonexistent')
+from sift.app import create_app
+client = create_app().test_client()
+def loaded(*names): return [name for name in names if name in sys.modules]
+"""
+
+
+def run(script: str) -> str:
+    """Return what a program prints that has the demo's client, and `loaded`, which names the modules that are there."""
+    command = [sys.executable, "-W", "error", "-c", DEMO + script]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+
 def test_nothing_that_opens_pages_is_loaded_before_the_first_page() -> None:
     """contract: Fetch: a service that opens none spares its memory."""
-    script = (
-        "import os, sys; os.environ.update(SIFT_DEMO='on', SIFT_AUTH='off', SIFT_STATE_DIR='/nonexistent')\n"
-        "from sift.app import create_app\n"
-        "client = create_app().test_client()\n"
-        "def loaded(): return [name for name in sys.modules if name.startswith(('sift.fetch', 'sift.guard'))]\n"
-        "print(loaded())\n"
-        "print(client.post('/v1/fetch', json={'url': 'ftp://a.com/'}).json, bool(loaded()))\n"
+    printed = run(
+        "names = 'sift.fetch', 'sift.guard', 'sift.batch.model', 'sift.batch.protocols'\n"
+        "print(loaded(*names))\n"
+        "print(client.post('/v1/fetch', json={'url': 'ftp://a.com/'}).json, loaded('sift.fetch', 'sift.guard'))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "[]\n{'error': 'url not allowed', 'hint': 'scheme'} True\n"
+    assert printed == "[]\n{'error': 'url not allowed', 'hint': 'scheme'} ['sift.fetch', 'sift.guard']\n"
+
+
+@pytest.mark.parametrize(
+    ("request_", "modules"),
+    [
+        ("client.post('/v1/plan', json={'query': 'json'})", ["sift.api.v1.plan", "sift.search.plan"]),
+        ("client.get('/v1/usage')", ["sift.api.v1.usage"]),
+        (
+            "client.post('/v1/search', json={'query': 'json', 'explain': True})",
+            ["sift.search.explain", "sift.search.explanation"],
+        ),
+    ],
+    ids=["plan", "usage", "explain"],
+)
+def test_what_a_plain_search_does_without_is_loaded_when_it_is_asked_for(request_: str, modules: list[str]) -> None:
+    """contract: Operations: a service that is never asked for a plan, a usage or an explanation spares their memory."""
+    plain = "client.post('/v1/search', json={'query': 'json'})"
+    printed = run(
+        f"names = {modules}\nprint({plain}.status_code, loaded(*names))\nprint({request_}.status_code, loaded(*names))"
+    )
+    assert printed == f"200 []\n200 {modules}\n"
+
+
+def test_encodings_are_not_guessed_so_nothing_is_loaded_that_guesses_them() -> None:
+    """contract: HTTP calls: vendors send JSON, which is UTF-8; whoever else wants to guess can."""
+    printed = run(
+        "names = 'charset_normalizer', 'chardet'\n"
+        "print(client.post('/v1/search', json={'query': 'json'}).status_code, loaded(*names))\n"
+        "import charset_normalizer; print(loaded('charset_normalizer'))"
+    )
+    assert printed == "200 []\n['charset_normalizer']\n"
 
 
 def test_door_is_loaded_with_its_first_request_and_opens_no_page_for_a_search() -> None:
@@ -76,7 +118,7 @@ def test_door_is_loaded_with_its_first_request_and_opens_no_page_for_a_search() 
 
 
 def test_nothing_of_batches_is_loaded_before_the_first_batch() -> None:
-    """contract: Batch: a service that takes none spares its memory; the store's records are small."""
+    """contract: Batch: a service that takes none spares its memory."""
     script = (
         "import os, sys; os.environ.update(SIFT_DEMO='on', SIFT_AUTH='off', SIFT_STATE_DIR='/nonexistent')\n"
         "from sift.app import create_app\n"
@@ -88,6 +130,6 @@ def test_nothing_of_batches_is_loaded_before_the_first_batch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
     first, second = done.stdout.splitlines()
-    assert first == "['sift.batch.model', 'sift.batch.protocols']"
+    assert first == "[]"
     assert second.startswith("{'error': 'invalid batch', 'hint': 'urls'}")
-    assert not second.endswith(" 2")
+    assert not second.endswith(" 0")

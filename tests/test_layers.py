@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "validation": frozenset({"fields"}),
     "output": frozenset(),
     "health": frozenset({"observe", "search.model"}),
+    "metrics": frozenset({"observe", "__init__"}),
     "log": frozenset({"output", "search", "auth"}),
     "search": frozenset({"errors", "fields", "flight", "observe", "validation", "__init__"}),
     "batch": frozenset({"fetch", "guard", "fields", "validation", "errors"}),
@@ -46,7 +47,7 @@ MAY_IMPORT = {
     ),
     "doctor": frozenset({"auth", "config", "errors", "findings", "server", "sources", "store", "wire", "__init__"}),
     "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
-    "api": frozenset({"search", "fetch", "batch", "auth", "log", "validation", "errors", "__init__"}),
+    "api": frozenset({"search", "fetch", "batch", "auth", "log", "observe", "validation", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
     "server": frozenset({"app", "auth", "config", "errors", "log", "sources", "store"}),
@@ -56,6 +57,8 @@ MAY_IMPORT = {
 FLASK = {"api", "app"}
 NETWORK = {"socket", "ssl", "select", "asyncio", "http.client", "urllib.request", "urllib3", "requests"}
 MAY_CONNECT = {"wire", "client"}
+GUARDED = {"fetch", "guard", "batch", "api", "search"}
+"""What sees URLs of requests."""
 CONNECTS_NOWHERE = {
     "sift.search.urls": {"socket"},  # `inet_aton` parses the old spellings of IPv4 addresses
     "sift.guard.url": {"urllib3"},  # its parser is the second one, which must agree
@@ -131,6 +134,16 @@ def test_network_is_imported_by_the_wire_and_the_client_only(module: str) -> Non
         assert not [name for name in _imports(module) if any(f"{name}.".startswith(f"{bar}.") for bar in barred)]
 
 
+@pytest.mark.parametrize("module", [module for module in MODULES if _part(module) in GUARDED])
+def test_whatever_a_request_asks_for_is_connected_to_in_one_place(module: str) -> None:
+    """contract: Guard: a second way to the wire would be one past the guard; vendors are the sources' to ask."""
+    barred = {f"sift.wire.{name}" for name in ("dial", "pool", "connection", "endpoint", "resolver")}
+    if module == "sift.guard.guard":
+        barred -= {"sift.wire.resolver"}  # the addresses that it judges
+    if module != "sift.fetch.web":
+        assert not _imports(module) & barred
+
+
 def test_guard_imports_no_more_of_urllib3_than_its_parser() -> None:
     """contract: Guard: judging is pure; what could connect is out of its reach."""
     names = {name for name in _imports("sift.guard.url") if name.startswith("urllib3")}
@@ -156,6 +169,15 @@ def test_psycopg_is_imported_in_its_room_only(module: str) -> None:
         assert not {name for name in names if name.startswith("psycopg")}
         top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
         assert not {name for name in top if name.startswith(("psycopg", "sift.store.postgres"))}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_prometheus_client_is_imported_by_the_scrape_only(module: str) -> None:
+    """contract: Metrics. It is an extra, and nobody but a worker that is scraped should pay for loading it."""
+    names = {name.split(".")[0] for name in _imports(module)}
+    assert ("prometheus_client" in names) is (module == "sift.metrics.exposition")
+    top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
+    assert "sift.metrics.exposition" not in top
 
 
 def _names(node: ast.stmt) -> set[str]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+from flask import Blueprint
 
-from flask import Blueprint, Response
+from sift.api.lazily import lazily
 
 bp = Blueprint("opening", __name__)
 """Those that open pages."""
@@ -13,19 +12,10 @@ doors = Blueprint("doors", __name__)
 """Those of other programs' search APIs that open none."""
 batches = Blueprint("batches", __name__)
 
-
-def _lazily(module: str, view: str) -> Callable[..., Response]:
-    def load_and_answer(**values: str) -> Response:
-        answer: Response = getattr(import_module(module), view)(**values)
-        return answer
-
-    return load_and_answer
-
-
-bp.add_url_rule("/v1/fetch", "fetch", _lazily("sift.api.v1.fetch", "fetch"), methods=["POST"])
-bp.add_url_rule("/v2/scrape", "scrape", _lazily("sift.api.v2.scrape", "scrape"), methods=["POST"])
-bp.add_url_rule("/tavily/extract", "extract", _lazily("sift.api.doors.tavily.extract", "extract"), methods=["POST"])
-doors.add_url_rule("/tavily/search", "tavily", _lazily("sift.api.doors.tavily.search", "search"), methods=["POST"])
+bp.add_url_rule("/v1/fetch", "fetch", lazily("sift.api.v1.fetch", "fetch"), methods=["POST"])
+bp.add_url_rule("/v2/scrape", "scrape", lazily("sift.api.v2.scrape", "scrape"), methods=["POST"])
+bp.add_url_rule("/tavily/extract", "extract", lazily("sift.api.doors.tavily.extract", "extract"), methods=["POST"])
+doors.add_url_rule("/tavily/search", "tavily", lazily("sift.api.doors.tavily.search", "search"), methods=["POST"])
 
 for _path, _view, _method in (
     ("", "submit", "POST"),
@@ -35,7 +25,7 @@ for _path, _view, _method in (
     ("/<id>/results", "results", "GET"),
     ("/<id>/errors", "errors", "GET"),
 ):
-    batches.add_url_rule(f"/v1/batch{_path}", _view, _lazily("sift.api.v1.batch", _view), methods=[_method])
+    batches.add_url_rule(f"/v1/batch{_path}", _view, lazily("sift.api.v1.batch", _view), methods=[_method])
 for _path, _view, _method in (
     ("", "submit", "POST"),
     ("/<id>", "status", "GET"),
@@ -43,5 +33,5 @@ for _path, _view, _method in (
     ("/<id>/errors", "errors", "GET"),
 ):
     batches.add_url_rule(
-        f"/v2/batch/scrape{_path}", f"scrape_{_view}", _lazily("sift.api.v2.batch", _view), methods=[_method]
+        f"/v2/batch/scrape{_path}", f"scrape_{_view}", lazily("sift.api.v2.batch", _view), methods=[_method]
     )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from flask import current_app
 
 from sift.auth.caller import Caller
 from sift.log import JsonLog
+from sift.observe import NULL_OBSERVER, Observer
 from sift.search.engine import Engine
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ class Services:
     refused: called with the peer's address after each refused attempt.
     cache_stats: returns the number of entries and the hit rate.
     credits: returns the credits of every capped source, by name.
+    ready: whether a search could be answered now. workers: returns how many there are to be.
+    scrape: returns the metrics of all workers in Prometheus's text format with its content type, None when they cannot
+    be had. It is None itself when there are none; why_no_metrics then says why, if that is not by choice.
+    observer: hears of what the views see.
     source_status: returns what the status says of a source besides its name and credits.
     usage: returns what was used in so many days, the newest first; None when that cannot be read.
     since: when the service started, in ISO 8601 with `Z`.
@@ -53,6 +59,7 @@ class Services:
     public_url: the origin under which clients reach the service, "" for the one that each request names.
     checks_host: whether the Host must be local, because no key is asked for.
     demo: whether the bundled demo sources answer. notices: warnings added to every answer.
+    begin_metrics: counts from now on, in a directory and under a number that no other living worker has.
     close: books what is not yet booked.
     """
 
@@ -65,6 +72,12 @@ class Services:
     since: str
     source_status: Callable[[str], Mapping[str, object]] = lambda name: {}
     usage: Callable[[int], Iterable[Mapping[str, object]] | None] = lambda days: ()
+    ready: Callable[[], bool] = lambda: True
+    workers: Callable[[], int] = lambda: 1
+    scrape: Callable[[], tuple[bytes, str] | None] | None = None
+    why_no_metrics: str = ""
+    observer: Observer = NULL_OBSERVER
+    begin_metrics: Callable[[Path, int], None] = lambda directory, slot: None
     fetcher: Callable[[], Fetcher] | None = None
     jobs: Callable[[], Jobs] | None = None
     wake: Callable[[], None] = lambda: None

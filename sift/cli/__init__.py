@@ -14,6 +14,7 @@ from sift.cli.doctor import doctor
 from sift.cli.fetch import fetch
 from sift.cli.guard import guard
 from sift.cli.key import key
+from sift.cli.overview import show_status
 from sift.cli.search import search
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import complain, prepare_streams, silence
@@ -32,7 +33,7 @@ def sift() -> None:
     """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-for command in (search, fetch, usage, doctor, guard, key, worker):
+for command in (search, fetch, show_status, usage, doctor, guard, key, worker):
     sift.add_command(command)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from urllib.parse import parse_qsl, urlsplit
 
 from sift.errors import FetchError, RefusedURLError
@@ -34,11 +35,8 @@ TYPES = HTML | {
 }
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([\w.:-]{1,40})""", re.IGNORECASE | re.ASCII)
 # Parameters of a query that give whoever holds the URL access to the page; compared in lower case.
-_CREDENTIALS = frozenset(
-    "token access_token auth_token id_token refresh_token auth authorization key api_key apikey api-key sig signature "
-    "secret client_secret password passwd pwd code session sessionid sid jwt x-amz-signature x-amz-credential "
-    "x-amz-security-token x-goog-signature awsaccesskeyid".split()
-)
+_CREDENTIALS = frozenset("auth authorization key api_key apikey api-key access_key sig hmac pwd code sid jwt".split())
+_CREDENTIAL = re.compile(r"token|secret|signature|credential|passw|session|accesskey", re.ASCII)
 
 
 def open_page(
@@ -49,13 +47,15 @@ def open_page(
     call: returns the state of the next request; all share one deadline. allowed: is asked before each request, and
     raises FetchError to refuse it.
     """
+    keeps = True
     for hops in range(MAX_REDIRECTS + 1):
         allowed(target)
         state = call()
         with web.get(target, state) as reply:
             location = reply.headers.get("location")
+            keeps = keeps and is_public(target.path, reply.headers)
             if reply.status not in REDIRECTS or location is None:
-                return _read(target, reply, state, hops, takes_pdf=takes_pdf)
+                return replace(_read(target, reply, state, takes_pdf=takes_pdf), hops=hops, keeps=keeps)
             target = redirect(web, target, location)
     raise FetchError("fetch failed", "redirects")
 
@@ -76,7 +76,7 @@ def _reference(location: str) -> str:
         return "".join(char if char.isascii() else f"%{ord(char):02X}" for char in location)
 
 
-def _read(target: Target, reply: Reply, call: Call, hops: int, *, takes_pdf: bool) -> RawPage:
+def _read(target: Target, reply: Reply, call: Call, *, takes_pdf: bool) -> RawPage:
     if not 200 <= reply.status < 300:
         rest = retry_after(reply.headers.get("retry-after", ""))
         raise FetchError("fetch failed", f"status {reply.status}", retry_after=rest)
@@ -85,25 +85,29 @@ def _read(target: Target, reply: Reply, call: Call, hops: int, *, takes_pdf: boo
     if declared:
         _check_type(declared, takes_pdf=takes_pdf)
 
-    def look(first: bytes) -> None:
+    def look(first: bytes) -> tuple[int, int]:
         nonlocal kind
         kind = declared or sniffed(first)
         if kind != PDF and first.startswith(b"%PDF-"):
             kind = "" if declared else PDF
         _check_type(kind, takes_pdf=takes_pdf)
+        return _limits(kind)
 
-    wire, limit = (MAX_PDF, MAX_PDF) if declared == PDF else (MAX_WIRE, MAX_BODY)
     try:
-        body, sent, cut = read_upto(reply, wire, limit, look)
+        body, sent, cut = read_upto(reply, *_limits(declared), look)
     except EncodingError:
         raise FetchError("fetch failed", "encoding") from None
     except (OSError, ValueError) as error:
         raise failed(error, call) from None
     if cut and kind == PDF:
         raise FetchError("fetch failed", "too large")
-    warnings = (f"page cut at {(wire if cut == 'wire' else limit) // MIB} MiB",) if cut else ()
-    keeps = is_public(target.path, reply.headers)
-    return RawPage(target.url, reply.status, kind, charset, body, sent, hops, keeps, warnings)
+    warnings = (f"page cut at {(MAX_WIRE if cut == 'wire' else MAX_BODY) // MIB} MiB",) if cut else ()
+    return RawPage(target.url, reply.status, kind, charset, body, sent, warnings=warnings)
+
+
+def _limits(kind: str) -> tuple[int, int]:
+    """Return how many bytes of a type are read at most, as sent and when inflated."""
+    return (MAX_PDF, MAX_PDF) if kind == PDF else (MAX_WIRE, MAX_BODY)
 
 
 def _check_type(kind: str, *, takes_pdf: bool) -> None:
@@ -133,9 +137,9 @@ def sniffed(first: bytes) -> str:
 
 
 def is_public(path: str, headers: Mapping[str, str]) -> bool:
-    """Return whether a page may be kept: neither it nor its address is meant for one reader (contract: Fetch)."""
+    """Return whether an answer may be kept: neither it nor its address is meant for one reader (contract: Fetch)."""
     control = {word.partition("=")[0].strip().lower() for word in headers.get("cache-control", "").split(",")}
     if control & {"no-store", "private"} or "set-cookie" in headers:
         return False
-    names = parse_qsl(urlsplit(path).query, keep_blank_values=True)
-    return not any(name.lower() in _CREDENTIALS for name, _ in names)
+    names = [name.lower() for name, _ in parse_qsl(urlsplit(path).query, keep_blank_values=True)]
+    return not any(name in _CREDENTIALS or _CREDENTIAL.search(name) for name in names)

@@ -97,7 +97,9 @@ class Robots:
         try:
             rules = self._read(target, own)
         except FetchError as error:
-            if error.state == "busy" or error.hint in _HOST_FAILURES or self._clock() >= deadline:
+            if Call(deadline, self._clock).is_over():
+                raise FetchError("fetch timeout") from None
+            if error.state == "busy" or error.hint in _HOST_FAILURES:
                 raise
             rules = Rules(allows_rest=False)
         seconds = KEPT if rules.allows_rest else KEPT_AFTER_FAILURE
@@ -118,12 +120,14 @@ class Robots:
                         at = redirect(self._web, at, location)
                         continue
                     if 200 <= reply.status < 300:
-                        return Rules(read_upto(reply, MAX_BODY, MAX_BODY, lambda _: None).body)
+                        return Rules(read_upto(reply, MAX_BODY, MAX_BODY, lambda _: (MAX_BODY, MAX_BODY)).body)
                     return Rules(allows_rest=reply.status < 500)
             except (OSError, ValueError) as error:
                 raise failed(error, call) from None
-            except FetchError:
+            except FetchError as error:
                 if hop:  # the host itself is there
                     raise FetchError("fetch failed", "bad response") from None
+                if error.state == "fetch timeout" and not call.sent:  # it is not: there was nobody to ask
+                    raise FetchError("fetch failed", "connect") from None
                 raise
         return Rules()  # RFC 9309, section 2.3.1.2: after five redirects as if there were none

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from sift.search.domains import host_filter
-from sift.search.explain import count_dropped, explain_hits, record_calls
-from sift.search.explanation import Explanation
 from sift.search.merge import SourceList, build_hits, fuse_queries, merge
 from sift.search.model import (
     Outcome,
@@ -22,6 +20,9 @@ from sift.search.model import (
     encode,
     unique,
 )
+
+if TYPE_CHECKING:
+    from sift.search.explanation import Explanation
 
 
 def compose(
@@ -50,14 +51,14 @@ def compose(
     fused = fuse_queries(rankings)
     hits = build_hits(fused, lists, request.k, request.max_snippet)  # R4: cut only here
     shown = [hit.as_dict() for hit in hits]
-    explanation = None
+    explanation: Explanation | None = None
     if request.explain:
-        for hit, reasons in zip(
-            shown, explain_hits(list(fused)[: request.k], lists, rankings, rerank=request.rerank), strict=True
-        ):
-            hit.update(reasons)
-        calls = tuple(record_calls(rounds, skips, tuple(reranked)))
-        explanation = Explanation(calls, count_dropped(rounds, lists, fused, len(hits)))
+        from sift.search.explain import explain, record_calls  # a worker that explains nothing spares the memory
+
+        calls = record_calls(rounds, skips, tuple(reranked))
+        reasons, explanation = explain(request, rounds, lists, rankings, fused, calls)
+        for hit, why in zip(shown, reasons, strict=True):
+            hit.update(why)
     summary = _summary(rounds, tuple(reranked))
     return SearchResult(
         results=encode(shown),

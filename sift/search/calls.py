@@ -11,14 +11,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from sift.errors import NoThreadError, SourceError
 from sift.observe import NullObserver, NullUsage, Observer, Usage
 from sift.search.breaker import Breaker, Permit
-from sift.search.model import Outcome, Round, SearchRequest, SearchResult, Skip, SourceOut
-from sift.search.plan import CAPPED, Outlook, Plan, plan_cached, plan_source
+from sift.search.model import CAPPED, Outcome, Round, SearchRequest, SearchResult, Skip, SourceOut
 from sift.search.protocols import Ledger, LedgerError, LedgerLostError, Source
 from sift.search.threads import Threads
+
+if TYPE_CHECKING:
+    from sift.search.plan import Plan
 
 _log = logging.getLogger("sift.search")
 
@@ -85,22 +88,14 @@ class Calls:
 
         skips: the sources excluded before the first call. found: the cached answer, if there is one.
         """
+        from sift.search.plan import plan_all, plan_cached  # a worker that plans nothing spares the memory
+
         left = self.balances()
         if found is not None:
-            return Plan(True, plan_cached(self._sources, request, found, skips), 0, left)
-        planned = [plan_source(source, request, self._outlook(source.name, skips, left)) for source in self._sources]
-        waits = [
-            [source.timeout for source, (_, asks) in zip(self._sources, planned, strict=True) if asks[number]]
-            for number in range(len(request.queries))
-        ]
-        return Plan(False, tuple(each for each, _ in planned), sum(max(wait, default=0) for wait in waits), left)
-
-    def _outlook(self, name: str, skips: Mapping[str, Skip], left: Mapping[str, int | None]) -> Outlook:
-        if name in skips:
-            return Outlook(skips[name], None)
-        if name in left and left[name] is None:  # a call would not be made uncounted
-            return Outlook(Skip(_UNCOUNTED), None)
-        return Outlook(None, left.get(name))
+            return plan_cached(self._sources, request, found, skips, left)
+        # A call would not be made uncounted.
+        uncounted = {name: Skip(_UNCOUNTED) for name, rest in left.items() if rest is None}
+        return plan_all(self._sources, request, uncounted | dict(skips), left)
 
     def balances(self) -> dict[str, int | None]:
         """Return the credits left of each source that has a cap; None where the ledger cannot be read."""

@@ -5,16 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from sift.flight import SingleFlight
 from sift.observe import NullObserver, NullUsage, Observer, Usage
 from sift.search.answer import compose, may_be_cached, skip_warnings, unavailable
 from sift.search.cachekey import cache_key, hour_bucket
 from sift.search.calls import Calls
-from sift.search.model import Answer, CacheUse, CallerClass, SearchRequest, SearchResult, Skip, Unavailable, unique
-from sift.search.plan import CAPPED, Plan
+from sift.search.model import (
+    CAPPED,
+    Answer,
+    CacheUse,
+    CallerClass,
+    SearchRequest,
+    SearchResult,
+    Skip,
+    Unavailable,
+    unique,
+)
 from sift.search.protocols import Cache
 from sift.search.query import normalise_query
+
+if TYPE_CHECKING:
+    from sift.search.plan import Plan
 
 HOUR = 3600
 
@@ -61,7 +74,11 @@ class Engine:
     def search(self, request: SearchRequest, caller_class: CallerClass) -> Answer | Unavailable:
         """Return the answer to a request, or why no source answered."""
         started = self._clock()
-        found = self._search(request, caller_class)
+        self._observer.work_began()
+        try:
+            found = self._search(request, caller_class)
+        finally:
+            self._observer.work_ended()
         self._observer.search_ended(
             caller_class, found.cache, self._clock() - started, answered=isinstance(found, Answer)
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sift.search.explanation import CallRecord, Dropped
+from sift.search.explanation import CallRecord, Dropped, Explanation
 from sift.search.merge import RRF_K, Ranking, SourceList
-from sift.search.model import Outcome, Round, Skip, SourceOut
+from sift.search.model import Outcome, Round, SearchRequest, Skip, SourceOut
 
 
 class _Entry(NamedTuple):
@@ -19,6 +19,24 @@ class _Entry(NamedTuple):
     rank: int
     share: float
     in_sum: bool
+
+
+def explain(
+    request: SearchRequest,
+    rounds: Sequence[Round],
+    lists: Sequence[Sequence[SourceList]],
+    rankings: Sequence[Ranking],
+    fused: Ranking,
+    calls: Iterable[CallRecord],
+) -> tuple[list[dict[str, Any]], Explanation]:
+    """Return what explains each hit that is shown, and what explains the rest of the answer.
+
+    lists: of the sources that answered, by query and in source order. rankings: of each query, after the domain filter.
+    fused: of all queries.
+    """
+    keys = list(fused)[: request.k]
+    dropped = count_dropped(rounds, lists, fused, len(keys))
+    return explain_hits(keys, lists, rankings, rerank=request.rerank), Explanation(tuple(calls), dropped)
 
 
 def explain_hits(

@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from sift.search.explanation import Explanation
 from sift.search.urls import Address
+
+if TYPE_CHECKING:
+    from sift.search.explanation import Explanation
 
 Mode = Literal["restrict", "prefer"]
 CallerClass = Literal["restricted", "fleet"]
@@ -187,6 +189,10 @@ class SourceOut:
     asked: bool = True
     sent: int = 0
     measured: tuple[float, int] = (0.0, 0)
+
+
+CAPPED = "daily cap"
+"""Why a source without credits is not asked."""
 
 
 class Skip(NamedTuple):

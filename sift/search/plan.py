@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sift.search.model import SearchRequest, SearchResult, Skip, unique
+from sift.search.model import CAPPED, SearchRequest, SearchResult, Skip, unique
 from sift.search.protocols import Source
 from sift.search.query import normalise_query
 
-CAPPED = "daily cap"
-"""Why a source without credits is not asked."""
 CACHED = "cached"
 
 
@@ -83,11 +81,32 @@ def plan_source(source: Source, request: SearchRequest, outlook: Outlook) -> tup
     return planned, tuple(asks)
 
 
+def plan_all(
+    sources: Sequence[Source], request: SearchRequest, skips: Mapping[str, Skip], left: Mapping[str, int | None]
+) -> Plan:
+    """Return what would become of a request that is not cached.
+
+    skips: the sources that would not be asked. left: the credits of those with a cap.
+    """
+    planned = [
+        plan_source(source, request, Outlook(skips.get(source.name), left.get(source.name))) for source in sources
+    ]
+    waits = [
+        [source.timeout for source, (_, asks) in zip(sources, planned, strict=True) if asks[number]]
+        for number in range(len(request.queries))
+    ]
+    return Plan(False, tuple(each for each, _ in planned), sum(max(wait, default=0) for wait in waits), left)
+
+
 def plan_cached(
-    sources: Sequence[Source], request: SearchRequest, found: SearchResult, skips: Mapping[str, Skip]
-) -> tuple[SourcePlan, ...]:
-    """Return what would become of each source when the answer is cached: nothing. Its notes are those of the answer."""
-    return tuple(
+    sources: Sequence[Source],
+    request: SearchRequest,
+    found: SearchResult,
+    skips: Mapping[str, Skip],
+    left: Mapping[str, int | None],
+) -> Plan:
+    """Return what would become of a cached request: no call is made. Its notes are those of the answer."""
+    planned = tuple(
         SourcePlan(
             source.name,
             skips[source.name].reason if source.name in skips else CACHED,
@@ -98,3 +117,4 @@ def plan_cached(
         )
         for source in sources
     )
+    return Plan(True, planned, 0, left)

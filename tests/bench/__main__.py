@@ -16,6 +16,7 @@ from tests.bench import (
     http_rows,
     local_rows,
     memory_rows,
+    metrics_rows,
     peers,
     profiles,
     report,
@@ -41,6 +42,7 @@ GROUPS: dict[str, tuple[Measure, str]] = {
     "expiry": (local_rows.expiry, "expiry"),
     "fetch": (fetch_rows.fetching, "fetch-added"),
     "batches": (batch_rows.batches, "batch-idle"),
+    "metrics": (metrics_rows.counting, "metrics-cached"),
     "peers": (peers.peers, "searx"),
 }
 """The groups of rows; each with the row that is marked when the group fails."""

@@ -190,6 +190,13 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "tell('nothing was used')",
         ],
     },
+    "sift/cli/overview.py": {
+        "_look": [
+            "complain('forbidden: the key must be of class fleet' if is_class else refusal(response))",
+            "say(document(response.payload, sys.stdout.encoding))",
+            "say(cleared + '\\n'.join(status_lines(response.payload, display)))",
+        ],
+    },
     "sift/cli/service.py": {
         "ask": [
             "complain(f'{error}; SIFT_URL must be the address of a Sift service')",
@@ -239,6 +246,9 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
     },
     "sift/gunicorn_conf.py": {
+        "_warn_of_metrics": [
+            "JsonLog(settings.log_level).write('warning', 'metrics_unavailable', {'type': type(error).__name__})",
+        ],
         "_refuse": [
             "sys.exit(1)",
         ],

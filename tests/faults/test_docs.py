@@ -8,6 +8,8 @@ import re
 from tests.service import ROOT
 
 PAGE = ROOT / "docs" / "faults.md"
+# Of the tests with an internet of their own those in which somebody is hostile, or fails.
+HOSTILE = ("guard", "limits", "many", "redirects", "refusals", "robots", "surroundings", "tls", "world")
 _NAMED = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 
@@ -34,6 +36,7 @@ def test_every_fault_test_is_on_the_page() -> None:
     named = set(_NAMED.findall(PAGE.read_text(encoding="utf-8")))
     files = [
         *(ROOT / "tests/faults").glob("test_*.py"),
+        *(ROOT / f"tests/real/test_fetch_{each}.py" for each in HOSTILE),
         ROOT / "tests/api/test_privacy.py",
         ROOT / "tests/api/test_access.py",
     ]

@@ -196,6 +196,13 @@ def test_pdf_over_its_limit_is_refused() -> None:
     assert failure(only(reply)) == Failed("fetch failed", "too large")
 
 
+def test_pdf_that_declares_no_type_has_the_limits_of_a_pdf() -> None:
+    """contract: Fetch: 20 MiB, however it is known to be one."""
+    found = opened(only(FakeReply(200, {}, b"%PDF-1.7" + bytes(600), *[bytes(MIB)] * 12)))
+    assert (found.content_type, found.wire, found.warnings) == ("application/pdf", 608 + 12 * MIB, ())
+    assert failure(only(FakeReply(200, {}, b"%PDF-1.7" + bytes(600), *[bytes(MIB)] * 21))).hint == "too large"
+
+
 @pytest.mark.parametrize(
     ("encoding", "body"), [("br", b"x"), ("gzip, gzip", b"x"), ("deflate", b"x"), ("gzip", b"not gzip")]
 )
@@ -232,6 +239,8 @@ def test_deadline_passes_while_the_body_arrives_it_is_a_timeout() -> None:
         ("/page?X-Amz-Signature=x", {}, False),
         ("/page?access_token=x", {}, False),
         ("/page?key=x", {}, False),
+        ("/page?invite-token=x", {}, False),
+        ("/page?Policy=p&Signature=x", {}, False),
         ("/page", {"cache-control": "max-age=60, public"}, True),
         ("/page", {"cache-control": "No-Store"}, False),
         ("/page", {"cache-control": 'private="x", max-age=1'}, False),
@@ -242,3 +251,17 @@ def test_page_that_may_be_one_readers_is_not_kept(path: str, headers: dict[str, 
     """contract: Fetch: no-store, private, a cookie set, or an address that looks like a credential."""
     assert is_public(path, headers) is public
     assert opened(FakeWeb({f"https://a.com{path}": page(**headers)}), url=f"https://a.com{path}").keeps is public
+
+
+@pytest.mark.parametrize(
+    ("first", "headers"),
+    [("/in?token=x", {}), ("/in", {"set-cookie": "a=b"}), ("/in", {"cache-control": "private"})],
+)
+def test_page_behind_a_redirect_for_one_reader_is_not_kept(first: str, headers: dict[str, str]) -> None:
+    """contract: Fetch: whoever has the first address is led to what others may not see."""
+    hop = moved("/page")
+    hop.headers.update(headers)
+    web = FakeWeb({f"https://a.com{first}": hop, "https://a.com/page": page()})
+    assert opened(web, url=f"https://a.com{first}").keeps is False
+    web = FakeWeb({"https://a.com/in": moved("/page"), "https://a.com/page": page()})
+    assert opened(web, url="https://a.com/in").keeps is True

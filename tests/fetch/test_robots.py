@@ -89,7 +89,6 @@ def test_host_cannot_be_had_the_failure_is_the_pages_own(hint: str) -> None:
     "answer",
     [
         FetchError("fetch failed", "bad response"),
-        FetchError("fetch timeout"),
         moved("http://127.0.0.1/robots.txt"),
         moved(GONE),
     ],
@@ -120,6 +119,40 @@ def test_fetch_itself_is_out_of_time_it_is_a_timeout() -> None:
     robots, _, target = asked(late, clock=clock)
     with pytest.raises(FetchError, match="fetch timeout"):
         robots.verdict(target, Clock.now + 2)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_fetch_is_out_of_time_behind_a_redirect_it_is_a_timeout_too(before: int) -> None:
+    """contract: Robots: not what the robots.txt is taken for that was not had."""
+    clock = Clock()
+
+    def late() -> FakeReply:
+        clock.now += 5
+        raise FetchError("fetch timeout")
+
+    web = FakeWeb({ROBOTS: moved("/r") if before else late, "https://a.com/r": late})
+    with pytest.raises(FetchError, match="fetch timeout"):
+        Robots(web, Reader(), clock).verdict(web.guard.target(PAGE), clock.now + 2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_host_is_silent_until_the_time_of_robots_is_over_it_forbids_only_if_it_was_asked(sent: bool) -> None:
+    """contract: Robots: a host to which no connection comes about says nothing, and so does not say no."""
+    clock = Clock()
+
+    def late() -> FakeReply:
+        web.calls[-1].sent = sent
+        clock.now += SECONDS
+        raise FetchError("fetch timeout")
+
+    robots, web, target = asked(late, clock=clock)
+    if sent:
+        assert robots.verdict(target, clock.now + 10).allowed is False
+        return
+    for _ in range(2):  # and nothing is kept of it
+        with pytest.raises(FetchError) as caught:
+            robots.verdict(target, clock.now + 10)
+        assert (caught.value.state, caught.value.hint) == ("fetch failed", "connect")
 
 
 def test_redirects_are_followed_five_times_and_then_there_is_none() -> None:

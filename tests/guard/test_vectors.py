@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
 from sift.errors import RefusedAddressError, RefusedURLError
+from sift.fetch.extract.extractor import Extractor
+from sift.fetch.fetcher import Fetcher
+from sift.fetch.model import Failed, FetchRequest
+from sift.fetch.places import Places
+from sift.fetch.robots import Robots
+from sift.fetch.web import Web
 from sift.guard.guard import Guard
+from sift.store.pages import PageCache
+from sift.wire.resolver import Resolver
 from tests.guard.hosts import HOSTS_REFUSED
 from tests.guard.vectors import (
     ANSWERS,
@@ -80,3 +92,38 @@ def test_answer_of_the_name_service_is_judged_whole(case: Answer) -> None:
     else:
         with pytest.raises(RefusedAddressError):
             GUARD.judge(found)
+
+
+class Names:
+    """A name service that knows nobody, and notes who asks."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, host: str, port: int, **_: Any) -> list[Any]:
+        """Note a question, and answer as a name server does that does not know the name."""
+        self.asked.append(host)
+        raise socket.gaierror(socket.EAI_NONAME, "unknown")
+
+
+@pytest.fixture(scope="module")
+def fetch() -> Iterator[tuple[Names, Fetcher]]:
+    """Return what opens pages, and the name service that it asks."""
+    names = Names()
+    web = Web(GUARD, Resolver(names, threads=8), user_agent="Sift")
+    extractor = Extractor(1)
+    yield names, Fetcher(web, extractor, PageCache(), places=Places(16), robots=Robots(web, extractor))
+    extractor.close()
+
+
+ALL_REFUSED = [*(f"http://{case.text}" for case in HOSTS_REFUSED), *(case.text for case in URLS_REFUSED)]
+
+
+def test_url_that_its_text_forbids_is_not_looked_up(fetch: tuple[Names, Fetcher]) -> None:
+    """contract: Guard: no name server hears of it, and nobody behind a name that is asked for on purpose."""
+    names, fetcher = fetch
+    states = [fetcher.fetch(FetchRequest(url), "one", "fleet").outcome for url in ALL_REFUSED]
+    assert {outcome.state for outcome in states if isinstance(outcome, Failed)} == {"url not allowed"}
+    assert names.asked == []
+    assert fetcher.fetch(FetchRequest("http://good.com"), "one", "fleet").outcome == Failed("fetch failed", "dns")
+    assert set(names.asked) == {"good.com"}

@@ -162,3 +162,18 @@ def test_robots_that_are_not_asked_for_single_pages(setting: str, world: World, 
 def test_slow_robots_that_come_in_time_count(sift: Inside, world: World) -> None:
     """contract: Robots: a moment is no failure."""
     assert disallowed(sift.fetch(f"http://{site(world, [*pause(0.3), *answer(NO, TEXT)])}/page"))
+
+
+@pytest.mark.parametrize("what", ["addresses", "name server", "handshake"])
+def test_host_that_is_silent_for_three_seconds_is_not_said_to_forbid(what: str, sift: Inside, world: World) -> None:
+    """contract: Robots: there was nobody to ask, whatever time the fetch itself has left."""
+    address = world.address()
+    if what == "handshake":
+        world.stall(address, stall())
+    host = world.host(hang=True) if what == "name server" else world.host(address if what == "handshake" else "1.1.9.1")
+    url = f"{'https' if what == 'handshake' else 'http'}://{host}/"
+    with ThreadPoolExecutor(2) as pool:
+        fleet = pool.submit(sift.fetch, url, timeout=20)
+        restricted = pool.submit(sift.fetch, url, "restricted", timeout=20)
+    assert failed(fleet.result()) == "connect"
+    assert failed(restricted.result()) == "unreachable"

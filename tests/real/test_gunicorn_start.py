@@ -137,6 +137,11 @@ def test_workers_are_not_restarted_after_some_requests(shipped: dict[str, Any]) 
     assert (shipped["max_requests"], shipped["max_requests_jitter"]) == ("0", "0")
 
 
+def test_application_is_made_before_workers_are_forked(shipped: dict[str, Any]) -> None:
+    """contract: Operations: what it consists of is then in memory once, not once for each worker."""
+    assert shipped["preload_app"] == "True"
+
+
 def test_settings_that_are_shipped(shipped: dict[str, Any]) -> None:
     """contract: Operations: a worker of our own, one of them, loopback, no access log, no control socket."""
     assert shipped["worker_class"] == "sift.server.worker.Worker"
@@ -178,13 +183,12 @@ def test_import_starts_nothing(demo: str, tmp_path: Path) -> None:
     assert last == "['MainThread'] [] []"
 
 
-@pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
-def test_two_workers_each_answer_their_first_search(preload: bool, vendors: Vendors, tmp_path: Path) -> None:
-    """contract: Operations: everything in the application survives the fork or was made after it; no worker hangs.
+def test_two_workers_each_answer_their_first_search(vendors: Vendors, tmp_path: Path) -> None:
+    """contract: Operations: everything in the application survives the fork or is made after it; no worker hangs.
 
     Each worker has its own cache, so two uncached answers to one query come from two workers.
     """
-    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}, ["--preload"] if preload else []) as service:
+    with Service(tmp_path, vendors.environ | {"WEB_CONCURRENCY": "2"}) as service:
         first = service.search("anything")
         answers = [first]
         with ThreadPoolExecutor(4) as pool:
@@ -197,11 +201,10 @@ def test_two_workers_each_answer_their_first_search(preload: bool, vendors: Vend
     assert service.log().count(b"Booting worker") == 2
 
 
-@pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
-def test_demo_sources_answer_in_every_worker(preload: bool, tmp_path: Path) -> None:
+def test_demo_sources_answer_in_every_worker(tmp_path: Path) -> None:
     """contract: Demo: each worker starts its own demo server on first use."""
     environ = {"SIFT_DEMO": "on", "WEB_CONCURRENCY": "2", "SIFT_CACHE_TTL": "0"}
-    with Service(tmp_path, environ, ["--preload"] if preload else []) as service, ThreadPoolExecutor(4) as pool:
+    with Service(tmp_path, environ) as service, ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(service.search, ["context manager"] * 8))
     assert all(answer["sources_ok"] == [*NAMES] for answer in answers)
     assert all(answer["results"] for answer in answers)

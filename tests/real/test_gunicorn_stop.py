@@ -86,10 +86,9 @@ def test_idle_service_ends_with_zero_and_leaves_nobody_behind(
     assert_clean(service)
 
 
-@pytest.mark.parametrize("preload", [False, True], ids=["", "preload"])
-def test_ctrl_c_is_the_masters_alone(preload: bool, vendors: Vendors, tmp_path: Path) -> None:
+def test_ctrl_c_is_the_masters_alone(vendors: Vendors, tmp_path: Path) -> None:
     """contract: Operations: a terminal sends SIGINT to all processes; a worker that handles it too can deadlock."""
-    with Service(tmp_path, vendors.environ, ["--preload"] if preload else []) as service:
+    with Service(tmp_path, vendors.environ) as service:
         assert service.process is not None
         master = service.process.pid
         (worker,) = Path(f"/proc/{master}/task/{master}/children").read_text().split()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sift.errors import SourceError
+from sift.flight import Flight
 from sift.search.model import Answer, Filter, SearchRequest, SourceOut
 from sift.search.urls import read_url
 from tests.fakes import (
@@ -30,6 +32,7 @@ from tests.fakes import (
     raw_hits,
 )
 from tests.search.moderate import moderate
+from tests.waiting import threads_in, wait_for
 
 TIMEOUT = SourceError("timeout", counts=True)
 
@@ -187,6 +190,27 @@ def test_cached_answer_keeps_the_reasons_and_says_what_it_saved() -> None:
     fast = engine.cached(SearchRequest(("q",), explain=True), "fleet")
     assert fast is not None
     assert fast.explained == two
+
+
+def test_shared_answer_says_what_it_saved(gates: list[Gate]) -> None:
+    """contract: Explain: whoever waited for an equal search spent nothing; the rest is as for the one who asked."""
+    gates.append(gate := Gate(out(page(1))))
+    engine = engine_of(FakeSource("a", gate), ledger=FakeLedger({"a": 5}))
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(ask, engine, "q", explain=True) for _ in range(2)]
+        wait_for(lambda: threads_in(Flight.wait) == 1)
+        gate.open()
+        asked, shared = sorted((each.result(20) for each in both), key=lambda answer: answer.cached)
+    assert (asked.cache, shared.cache) == ("miss", "shared")
+    assert asked.result.results == shared.result.results
+    one, two = asked.explained, shared.explained
+    assert one is not None
+    assert two is not None
+    assert (one["sources"], one["dropped"]) == (two["sources"], two["dropped"])
+    assert [each["credits"] | {"left": None} for each in (one, two)] == [
+        {"spent": 1, "saved": 0, "left": None},
+        {"spent": 0, "saved": 1, "left": None},
+    ]
 
 
 def test_plain_request_gets_nothing_of_it_and_another_entry() -> None:

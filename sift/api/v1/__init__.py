@@ -2,6 +2,10 @@
 
 from flask import Blueprint
 
-bp = Blueprint("v1", __name__, url_prefix="/v1")
+from sift.api.lazily import lazily
 
-from sift.api.v1 import plan, search, status, usage  # noqa: E402, F401
+bp = Blueprint("v1", __name__, url_prefix="/v1")
+bp.add_url_rule("/plan", "plan", lazily("sift.api.v1.plan", "plan"), methods=["POST"])
+bp.add_url_rule("/usage", "usage", lazily("sift.api.v1.usage", "usage"), methods=["GET"])
+
+from sift.api.v1 import search, status  # noqa: E402, F401

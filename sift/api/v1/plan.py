@@ -7,11 +7,9 @@ from flask import Response, g, request
 from sift.api.body import read_body
 from sift.api.errors import json_response
 from sift.api.services import services
-from sift.api.v1 import bp
 from sift.api.v1.search import read
 
 
-@bp.post("/plan")
 def plan() -> Response:
     """Say what a search would do, without doing it."""
     reading = read(read_body(request.environ))

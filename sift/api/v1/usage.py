@@ -8,14 +8,12 @@ from flask import Response, g, request
 
 from sift.api.errors import json_response, refuse
 from sift.api.services import services
-from sift.api.v1 import bp
 
 MAX_DAYS = 90
 DEFAULT_DAYS = 30
 _DAYS = re.compile(r"[1-9][0-9]?")
 
 
-@bp.get("/usage")
 def usage() -> Response:
     """Return what was used, by day and source, of all workers."""
     if g.caller.cls != "fleet":

@@ -62,4 +62,5 @@ def seconds(milliseconds: object, default: float, low: float, high: float) -> fl
     """Return seconds within bounds; the default for what is no number."""
     if isinstance(milliseconds, bool) or not isinstance(milliseconds, int | float):
         return default
-    return min(max(milliseconds / 1000, low), high)
+    # Bounded before it is divided: JSON has integers that no float can hold.
+    return min(max(milliseconds, low * 1000), high * 1000) / 1000

@@ -1,7 +1,8 @@
 """The program of a child process: reads jobs from its standard input until that ends, under limits of its own.
 
 The limits hold even when the parent is gone: the address space, the processor time of a job, and an alarm at the end
-of a job's wall time, whose default action kills. At the end of its input, an idle child ends.
+of a job's wall time, whose default action kills. At the end of its input, an idle child ends. What a page could make
+of a faulty extractor beyond that is taken from it, where the system can.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from sift.fetch.extract import sandbox
 from sift.fetch.extract.frames import BEGUN, LENGTHS, Frame, lengths, pack, unpack
 from sift.fetch.extract.jobs import Job, prepare
 from sift.fetch.extract.process import NICE, Limits
@@ -39,6 +41,7 @@ def main(limits: str) -> None:
     answers = os.fdopen(os.dup(1), "wb")
     with Path(os.devnull).open("wb") as nowhere:
         os.dup2(nowhere.fileno(), 1)
+    sandbox.enter()
     serve(sys.stdin.buffer, answers, bounds)
 
 

@@ -25,6 +25,8 @@ _OPTIONS: dict[str, Any] = {"favor_recall": True, "fast": True, "include_tables"
 _DECLARING = ("html", "meta", "title", "h1", "time", "script", "base")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WORD = re.compile(r"[^\W_]+")
+# Within a word `_` is no Markdown, and neither are brackets that nothing follows; code is left alone.
+_NEEDLESS = re.compile(r"(?<!`)`++[^`\n]++`++|(?<=[^\W_])(?:\\_)++(?=[^\W_])|(?<!\\)\\\[[^\[\]\\`\n]*+\\\](?![(\[:\]])")
 _PERMALINKS = frozenset(("¶", "#", "\N{SECTION SIGN}", "🔗", "\uf0c1", "Permalink", "[link]"))
 
 
@@ -45,9 +47,20 @@ def extract(text: str, url: str, format: Format, *, html: bool = False) -> Extra
     )
     if found is None or not found.text:
         return None
-    content = hygiene.markdown(found.text) if format == "markdown" else hygiene.verbatim(found.text)
+    content = hygiene.markdown(_unescaped(found.text)) if format == "markdown" else hygiene.verbatim(found.text)
     cleaned = extract_html(tree, output_format="html", include_links=True, **_OPTIONS) if html else None
     return Extract(content, "trafilatura", html=hygiene.verbatim(cleaned or ""), **metadata)
+
+
+def _unescaped(text: str) -> str:
+    """Return Markdown without the escapes that it does not need, so that a name that is searched for is found."""
+    parts = f"\n{text}".split("\n```")
+    parts[::2] = [_NEEDLESS.sub(_bare, part) for part in parts[::2]]
+    return "\n```".join(parts)[1:]
+
+
+def _bare(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith("`") else found[0].replace("\\", "")
 
 
 def _declarations(tree: HtmlElement) -> Declarations:

@@ -35,8 +35,8 @@ def html(body: str | bytes, content_type: str = "text/html", charset: str = "") 
     return Document(body if isinstance(body, bytes) else body.encode(), content_type, charset, URL)
 
 
-def pdf(pages: int, *, title: str = "", password: str | None = None) -> bytes:
-    """Return a PDF of pages that say their number."""
+def pdf(pages: int, *, title: str = "", password: str | None = None, drawn: int = 0) -> bytes:
+    """Return a PDF of pages that say their number. drawn: the page with a drawing of very many lines, 0 for none."""
     from pypdf import PdfWriter
     from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
@@ -53,7 +53,8 @@ def pdf(pages: int, *, title: str = "", password: str | None = None) -> bytes:
         fonts = DictionaryObject({NameObject("/F1"): font})
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
         content = DecodedStreamObject()
-        content.set_data(f"BT /F1 12 Tf 20 200 Td (This is page {number}) Tj ET".encode())
+        lines = b"1 0 0 1 2 3 cm " * 200_000 if number == drawn else b""
+        content.set_data(f"BT /F1 12 Tf 20 200 Td (This is page {number}) Tj ET ".encode() + lines)
         page[NameObject("/Contents")] = writer._add_object(content)
     if title:
         writer.add_metadata({"/Title": title, "/Author": "Ann"})

@@ -19,6 +19,7 @@ from sift.errors import ExtractError
 from sift.fetch.extract.extractor import Extractor
 from sift.fetch.extract.model import MEMORY, NOT_INSTALLED, TIMEOUT, Document, Extract, RobotsRules
 from sift.fetch.extract.process import Limits, command_line
+from sift.fetch.extract.sandbox import offered
 from tests.fetch.extract.children import RUBBISH, command
 from tests.fetch.extract.samples import ARTICLE, SLOW, html, pdf
 from tests.waiting import wait_for
@@ -375,6 +376,8 @@ def test_child_runs_where_and_how_it_is_told(make: Callable[..., Extractor]) -> 
     assert os.sched_getaffinity(pid) == {cpu}
     assert os.getpriority(os.PRIO_PROCESS, pid) == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
     assert resource.prlimit(pid, resource.RLIMIT_AS) == (768 << 20, 768 << 20)
+    if offered():  # the sandbox itself is tested by what it denies
+        assert "NoNewPrivs:\t1" in Path(f"/proc/{pid}/status").read_text()
     assert resource.prlimit(pid, resource.RLIMIT_FSIZE) == (0, 0)
     assert resource.prlimit(pid, resource.RLIMIT_CORE) == (0, 0)
 

@@ -33,6 +33,15 @@ def test_pdf_that_takes_too_long_is_cut_and_says_so() -> None:
     assert found.warnings == ("pdf: first 3 pages",)
 
 
+def test_page_that_takes_too_long_costs_no_page_before_it() -> None:
+    """contract: Page text. A plot of a hundred thousand points ends the reading, and the text before it is kept."""
+    found = extract(pdf(4, drawn=3), seconds=0.2)
+    assert found.content == "This is page 1\n\nThis is page 2"
+    assert found.warnings == ("pdf: first 2 pages",)
+    with pytest.raises(UnreadablePDFError):
+        extract(pdf(2, drawn=1), seconds=0.2)
+
+
 def test_pdf_with_an_empty_password_is_read_and_one_with_another_is_not() -> None:
     """contract: Page text. Many are only marked as not to be changed."""
     assert extract(pdf(1, password="")).content == "This is page 1"

@@ -127,3 +127,29 @@ def test_page_without_text_gives_nothing(markup: str) -> None:
 def test_encoding_is_detected() -> None:
     """contract: Page text. When nothing declares it."""
     assert detect(("Привет, мир. Как дела? " * 50).encode("cp1251"))[0] in ("cp1251", "windows-1251")
+
+
+@pytest.mark.parametrize(
+    ("markup", "markdown"),
+    [
+        ("Call read_the_book a[0] of [1].", "Call read_the_book a[0] of [1]."),
+        ("_Not_ __init__ [t](u) [x]: y", r"\_Not\_ \_\_init\_\_ \[t\](u) \[x\]: y"),
+        (r"Or x\_y.", r"Or x\\\_y."),
+        (r"A <code>c\_d \[1\]</code> there.", r"A `c\_d \[1\]` there."),
+        ("<a href='/f_g'>l_m [3]</a> is it.", r"[l_m \[3\]](https://site.example/f_g) is it."),
+    ],
+)
+def test_what_is_no_markdown_is_not_escaped(markup: str, markdown: str) -> None:
+    """contract: Page text. A name is found under its own spelling; what would be Markdown stays what it is."""
+    found = extract(f"<article><p>{WORDS * 4}</p><p>{markup}</p></article>", URL, "markdown")
+    assert found is not None
+    assert found.content.split("\n\n")[-1] == markdown
+
+
+def test_escape_in_a_block_of_code_is_part_of_it() -> None:
+    """contract: Page text. Programs keep every character."""
+    code = r"a\_b = c\[0\]"
+    found = extract(f"<article><p>{WORDS * 4}</p><pre>x\n{code}</pre><p>a_b {WORDS}</p></article>", URL, "markdown")
+    assert found is not None
+    assert code in found.content
+    assert "\na_b There" in found.content

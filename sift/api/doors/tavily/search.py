@@ -20,8 +20,7 @@ from sift.api.services import Services, services
 from sift.errors import InvalidSearchError, SearchUnavailableError
 from sift.search.fields import FIELDS
 from sift.search.merge import best_score
-from sift.search.model import Answer, SearchRequest
-from sift.search.plan import CAPPED
+from sift.search.model import CAPPED, Answer, SearchRequest
 from sift.search.schema import load_search
 
 DEFAULT_RESULTS = 5
