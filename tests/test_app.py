@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sift.app import MAKE_A_KEY, cpus_of_children, create_app
+from sift.app import MAKE_A_KEY, create_app
 from sift.config import Config
 from sift.errors import ConfigError
+from sift.opening import cpus_of_children
 from sift.sources import DECLARED
 from tests.auth.keyfiles import ENTRY, put
 

@@ -41,7 +41,7 @@ class Crew:
 
     One more thread, the keeper, is there all the time: it looks for work, renews leases, sweeps and tells of batches
     that have ended. jobs, opener: return the store's batches, and what opens pages, made at their first call.
-    clock: monotonic seconds. start: starts a thread, or raises RuntimeError when there is none.
+    item_ended: is told the state of each item that has ended here. clock: monotonic seconds.
     """
 
     def __init__(
@@ -52,12 +52,14 @@ class Crew:
         *,
         lease: float = LEASE_SECONDS,
         renew_every: float = RENEW_EVERY,
+        item_ended: Callable[[str], None] = lambda state: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._size = size
         self._jobs = jobs
         self._opener = opener
         self._renew_every = renew_every
+        self._item_ended = item_ended
         self._clock = clock
         self._visits = Visits(clock, lease)
         self._outage = Outage()
@@ -234,7 +236,9 @@ class Crew:
             self._wait(self._stopping, LOOK_EVERY)  # others need this host's threads or files now
         while True:
             try:
-                _tell_store(self._jobs(), visit, verdict)
+                counts = _tell_store(self._jobs(), visit, verdict)
+                if counts and isinstance(verdict, Outcome):
+                    self._item_ended(verdict.state)
                 self._outage.answered()
                 return
             except StoreError:
@@ -252,14 +256,15 @@ class Crew:
             event.clear()
 
 
-def _tell_store(jobs: Jobs, visit: Visit, verdict: Outcome | Again | Untried) -> None:
+def _tell_store(jobs: Jobs, visit: Visit, verdict: Outcome | Again | Untried) -> bool:
+    """Report what became of a visit; return whether that counts."""
     claim: Claim = visit.claim
     if visit.is_ended() or isinstance(verdict, Untried):
         jobs.give_back(claim)  # also of an item that is no longer wanted: its host is let go
-    elif isinstance(verdict, Again):
-        jobs.retry(claim, verdict.seconds, delay=verdict.delay)
-    else:
-        jobs.finish(claim, verdict)
+        return False
+    if isinstance(verdict, Again):
+        return jobs.retry(claim, verdict.seconds, delay=verdict.delay)
+    return jobs.finish(claim, verdict)
 
 
 def _report_fault(error: Exception) -> None:

@@ -48,7 +48,8 @@ def test_batch_is_submitted_its_pages_are_opened_and_its_end_is_told_once(
     """contract: Log: caller, total, ok, failed and ms, and nothing else."""
     opener = FakeOpener({"https://b.example/": Failed("fetch failed", "status 404")})
     with caplog.at_level(logging.INFO, "sift.batch"):
-        crew = crew_of(jobs, opener)
+        states: list[str] = []
+        crew = crew_of(jobs, opener, item_ended=states.append)
         batch = jobs.submit(submission("a.example/", "b.example/", "a.example/", "c.example/")).id
         crew.wake()
         wait_for(lambda: caplog.records)
@@ -58,6 +59,7 @@ def test_batch_is_submitted_its_pages_are_opened_and_its_end_is_told_once(
     assert record.getMessage() == "batch"
     assert {**fields, "ms": 0} == {"caller": "ann", "total": 4, "ok": 3, "failed": 1, "ms": 0}
     assert ended(jobs, batch)
+    assert sorted(states) == ["failed", "ok", "ok"]
     assert sorted(opener.begun) == [f"https://{host}.example/" for host in "abc"]
 
 
