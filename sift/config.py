@@ -253,6 +253,18 @@ def _source(read: Reader, declared: VendorSettings) -> SourceConfig:
     )
 
 
+def store_config(environ: Mapping[str, str]) -> Config:
+    """Read the settings of the store alone, for `sift store` as for the service. Raises ConfigError."""
+    read = Reader(environ, SETTINGS)
+    return Config(
+        sources=(),
+        state_dir=state_dir(environ),
+        keys_file=keys_file(environ),
+        store_url=read.store("SIFT_STORE_URL"),
+        store_timeout=read.number("SIFT_STORE_TIMEOUT", 0.1, 10),
+    )
+
+
 def fetch_config(environ: Mapping[str, str]) -> FetchConfig:
     """Read the settings of opening pages, for `sift guard` as for the service. Raises ConfigError."""
     return _read_fetch(Reader(environ, SETTINGS))

@@ -144,9 +144,9 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Begin to count, and to look for batches, whose threads start in the worker and not before the fork.
+    """Begin to count, and to look for batches, whose threads must not start before the fork.
 
-    Collect garbage less often: start-up leaves objects that stay, and a search makes many that do not.
+    Garbage is collected less often: start-up leaves objects that stay, and searches make many that do not.
     """
     if worker.metrics is not None and (services := _services(worker)):
         try:

@@ -133,4 +133,4 @@ def test_nothing_of_batches_is_loaded_before_the_first_batch() -> None:
     first, second = done.stdout.splitlines()
     assert first == "['sift.batch.watch']"  # which notices the first one
     assert second.startswith("{'error': 'invalid batch', 'hint': 'urls'}")
-    assert not second.endswith(" 0")
+    assert not second.endswith(" 1")

@@ -7,11 +7,22 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
+import requests
 
-from sift.client import FETCH_ERRORS, ForeignResponseError, SiftClient, UnreachableError
+from sift.client import ForeignResponseError, LostError, SiftClient, UnreachableError
+from sift.client.shapes import (
+    FETCH_ERRORS,
+    Shape,
+    is_batch,
+    is_ended,
+    is_errors,
+    is_list,
+    is_receipt,
+    is_results,
+)
 from sift.errors import ConfigError
 from tests.wire.tls import CERTIFICATE, PRIVATE_CA
 
@@ -357,3 +368,92 @@ def test_bad_token_is_a_setting_error(token: str) -> None:
     with pytest.raises(ConfigError, match="SIFT_TOKEN") as caught:
         SiftClient("http://127.0.0.1", token)
     assert "q" not in str(caught.value)
+
+
+# --- batches -------------------------------------------------------------------------------------------------------
+
+ID = "b_" + "a" * 26
+RECEIPT = {
+    "id": ID,
+    "status": "queued",
+    "total": 1,
+    "duplicates": 0,
+    "invalid": [],
+    "expires_at": "2026-11-30T12:00:00Z",
+}
+NUMBERS = {"id": ID, "status": "done", "total": 1, "ok": 1, "failed": 0, "pending": 0}
+ITEM = {"index": 0, "url": "https://a.example/", "state": "ok", "attempts": 1, "result": PAGE}
+RESULTS = {"id": ID, "status": "done", "items": [ITEM]}
+FAILURE = {"index": 0, "url": "https://a.example/", "error": "fetch failed", "hint": "dns", "at": None}
+SHAPES: dict[str, tuple[Shape, dict[str, object], list[dict[str, object]]]] = {
+    "receipt": (is_receipt, RECEIPT, [{"id": "b_x"}, {"id": 5}, {"status": "new"}, {"total": "1"}, {"invalid": [5]}]),
+    "batch": (is_batch, NUMBERS, [{"id": f"{ID}/"}, {"status": ""}, {"ok": None}, {"pending": "0"}]),
+    "results": (
+        is_results,
+        RESULTS,
+        [
+            *({"items": {}}, {"items": [5]}, {"items": [ITEM | {"index": -1}]}, {"items": [ITEM | {"index": 10**9}]}),
+            *(
+                {"items": [ITEM | {"state": "fine"}]},
+                {"items": [ITEM | {"result": {}}]},
+                {"items": [ITEM | {"url": 5}]},
+            ),
+            *({"next_offset": -1}, {"next_offset": "1"}, {"next_offset": None}),
+        ],
+    ),
+    "errors": (is_errors, {"errors": [FAILURE]}, [{"errors": None}, {"errors": [FAILURE | {"hint": None}]}]),
+    "end": (is_ended, {"id": ID, "status": "cancelled"}, [{"id": None}]),
+    "list": (is_list, {"batches": [NUMBERS]}, [{"batches": NUMBERS}, {"batches": [NUMBERS | {"ok": ""}]}]),
+}
+
+
+@pytest.mark.parametrize(("shape", "good", "changes"), SHAPES.values(), ids=SHAPES)
+def test_answer_about_batches_is_told_from_another_programs(
+    shape: Shape, good: dict[str, object], changes: list[dict[str, object]]
+) -> None:
+    """contract: Batch command: whatever the command relies on is there and of its type; a 503 is Sift's by its word."""
+    assert shape(200, good)
+    assert [change for change in changes if shape(200, good | change)] == []
+    assert shape(503, {"error": "busy", "hint": ""})
+    assert not shape(503, {"error": "unavailable", "hint": ""})
+    assert not shape(502, {"error": "busy", "hint": ""})
+
+
+def caused(cause: Exception) -> Exception:
+    """Return an error as requests raises it, with a cause."""
+    error = requests.ConnectionError()
+    error.__cause__ = cause
+    return error
+
+
+LOST = {
+    "closed": (ConnectionResetError(), LostError),
+    "broken off": (requests.exceptions.ChunkedEncodingError(), LostError),
+    "late": (requests.ReadTimeout(), LostError),
+    "too late": (TimeoutError(), LostError),
+    "refused": (caused(ConnectionRefusedError()), UnreachableError),
+    "no name": (caused(socket.gaierror()), UnreachableError),
+    "no connection in time": (requests.ConnectTimeout(), UnreachableError),
+    "no trust": (caused(ssl.SSLError()), UnreachableError),
+    "no proxy": (requests.exceptions.ProxyError(), UnreachableError),
+}
+
+
+@pytest.mark.parametrize(("error", "kind"), LOST.values(), ids=LOST)
+def test_request_that_may_have_arrived_is_sent_again(
+    error: Exception, kind: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """contract: Batch command: with its key; what never left this host is not."""
+    keys: list[str] = []
+
+    def fail(self: requests.Session, *args: object, headers: dict[str, str], **more: object) -> NoReturn:
+        keys.append(headers["Idempotency-Key"])
+        raise error
+
+    monkeypatch.setattr(requests.Session, "request", fail)
+    pauses: list[float] = []
+    client = SiftClient("http://127.0.0.1:1", pause=pauses.append)
+    with pytest.raises(UnreachableError) as raised:
+        client.submit_batch({"urls": ["https://a.example/"]}, "a key")
+    assert type(raised.value) is kind
+    assert (keys, pauses) == ((["a key"] * 4, [0.5] * 3) if kind is LostError else (["a key"], []))

@@ -19,6 +19,7 @@ from sift.api.v1.search import read
 from sift.batch.fields import FIELDS as BATCH_FIELDS
 from sift.batch.fields import MOST_URLS
 from sift.batch.schema import load_batch
+from sift.cli.batch import batch
 from sift.cli.flags import FLAGS, flags_of
 from sift.cli.status import ExitStatus
 from sift.config import Config, all_settings
@@ -246,6 +247,26 @@ def test_flags_of_fetch_are_documented_with_their_values() -> None:
         (row,) = [row for row in table if row[0].startswith(f"`{flag} ")]
         assert row[1] == f"`{name}`"
         assert r"\|".join(field.choices) in row[0]
+
+
+def test_flags_of_batch_submit_are_documented_with_their_values() -> None:
+    """README, The command for batches: the flags of `sift batch submit --help`, all of them and no others."""
+    listed = subprocess.run(
+        [Path(sys.executable).with_name("sift"), "batch", "submit", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    table = section("The command for batches").partition("| `sift batch …`")[0]
+    documented = {flag for row in rows(table) for flag in re.findall(r"--[a-z-]+", row[0])}
+    assert documented == set(re.findall(r"^ +(?:-h, )?(--[a-z-]+)", listed, re.MULTILINE))
+
+
+def test_every_command_for_batches_is_documented() -> None:
+    """README, The command for batches: each with its flags."""
+    table = section("The command for batches").partition("| `sift batch …`")[2]
+    documented = {row[0].strip("`").split()[0] for row in rows(table) if row[0].startswith("`")}
+    assert documented == set(batch.commands) - {"submit"}
 
 
 @pytest.mark.parametrize("warning", sorted({*WARNINGS, DEMO_WARNING, "page cut at 5 MiB", "pdf: first <n> pages"}))

@@ -38,11 +38,21 @@ MAY_IMPORT = {
     "guard": frozenset({"wire.resolver", "errors"}),
     "sources": frozenset({"search", "wire", "config", "errors", "findings", "__init__"}),
     "demo": frozenset({"errors"}),
-    "client": frozenset({"errors", "__init__"}),
+    "client": frozenset({"batch.ids", "errors", "__init__"}),
     "cli": frozenset(
         {
-            *("client", "doctor", "findings", "errors", "fields", "auth", "config"),
-            *("search.fields", "fetch.fields", "guard", "server.work", "__init__"),
+            *("client", "doctor", "findings", "errors", "fields", "auth", "config", "guard", "store.open"),
+            *(
+                "search.fields",
+                "search.domains",
+                "search.model",
+                "search.urls",
+                "fetch.fields",
+                "batch.fields",
+                "batch.ids",
+                "server.work",
+                "__init__",
+            ),
         }
     ),
     "doctor": frozenset({"auth", "config", "errors", "findings", "server", "sources", "store", "wire", "__init__"}),

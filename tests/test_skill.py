@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 from sift.app import DEMO_NOTICE
+from sift.batch.fields import FIELDS as BATCH_FIELDS
 from sift.cli import sift
+from sift.cli.batch import batch
 from sift.cli.flags import FLAGS, flags_of
 from sift.cli.status import ExitStatus
 from sift.fetch.extract.model import WARNINGS as EXTRACT_WARNINGS
@@ -83,18 +85,34 @@ def test_front_matter_is_valid_for_hermes() -> None:
 
 
 def test_flags_in_skill_and_command_are_the_same() -> None:
-    """contract: Command line, Fetch command: every flag of both is explained, and no other."""
-    searching, fetching = (flags(sift.commands[name]) - {"--help", "-h"} for name in ("search", "fetch"))
+    """contract: Command line, Fetch command, Batch command: every flag is explained, and no other."""
+    searching, fetching, batching = (
+        flags(command) - {"--help", "-h"}
+        for command in (sift.commands["search"], sift.commands["fetch"], batch.commands["submit"])
+    )
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", BODY))
-    assert named - flags(sift) == searching | fetching
+    later = {"--only", "--out"}
+    assert later <= flags(batch.commands["results"])
+    assert named - flags(sift) == searching | fetching | batching | later
     assert explained("| Flag |") == searching
     assert explained("| Flag of `sift fetch` |") == fetching
+    assert explained("| Flag of `sift batch submit` |") == batching
 
 
 def explained(head: str) -> set[str]:
     """Return the flags in the first column of the table with such a head."""
     lines = BODY[BODY.index(head) :].partition("\n\n")[0].splitlines()[2:]
     return {flag for line in lines for flag in re.findall(r"`(--[a-z-]+)", re.split(r"(?<!\\)\|", line)[1])}
+
+
+@pytest.mark.parametrize("name", ["max_chars", "ttl"])
+def test_limits_of_a_batch_in_skill_and_command_are_the_same(name: str) -> None:
+    """contract: Batch command: the limits and defaults that the service has, where they differ from a fetch's."""
+    (field,) = [field for field in BATCH_FIELDS if field.name == name]
+    text = BODY[BODY.index("| Flag of `sift batch submit` |") :]
+    (row,) = [line for line in text.partition("\n\n")[0].splitlines() if f"`{flags_of(BATCH_FIELDS)[name]} " in line]
+    assert f"{field.minimum}–{field.maximum}" in row
+    assert f"default {field.default}" in row
 
 
 @pytest.mark.parametrize(("name", "flag"), flags_of(FETCH_FIELDS).items())
@@ -188,12 +206,19 @@ def test_every_warning_is_explained(warning: str) -> None:
 
 def test_no_example_uses_a_command_that_does_not_exist() -> None:
     """contract: Command line: each command that is named exists; nothing is said of any that is to come."""
-    named = re.findall(r"(?:^ *|`|\| )sift ([a-z]+)", BODY, re.M)
-    assert set(named) == {"search", "fetch"} <= set(sift.commands)
-    assert "batch" not in BODY
+    named = set(re.findall(r"(?:^ *|`|\| )sift ([a-z]+)", BODY, re.M))
+    assert named == {"search", "fetch", "batch"} <= set(sift.commands)
+    assert set(re.findall(r"sift batch ([a-z]+)", BODY)) <= set(batch.commands)
     step = BODY.split("\n4. ")[1].split("\n5. ")[0]
     assert "Do not fetch every hit" in step
+    assert "sift batch submit" in step
     assert "sift fetch" in step
+
+
+def test_recipe_is_one_pipe() -> None:
+    """contract: Batch command: search, keep the few, and have them opened."""
+    recipe = r"sift search .* --json \| sift batch submit --from-search - --top \d+ .*--wait"
+    assert len(re.findall(recipe, BODY)) == 1
 
 
 def test_web_search_is_the_last_resort() -> None:

@@ -10,6 +10,7 @@ from typing import NoReturn
 import click
 
 from sift import __version__
+from sift.cli.batch import batch
 from sift.cli.doctor import doctor
 from sift.cli.fetch import fetch
 from sift.cli.guard import guard
@@ -17,6 +18,7 @@ from sift.cli.key import key
 from sift.cli.overview import show_status
 from sift.cli.search import search
 from sift.cli.status import ExitStatus
+from sift.cli.store import store
 from sift.cli.terminal import complain, prepare_streams, silence
 from sift.cli.usage import usage
 from sift.cli.worker import worker
@@ -33,7 +35,7 @@ def sift() -> None:
     """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-for command in (search, fetch, show_status, usage, doctor, guard, key, worker):
+for command in (search, fetch, batch, show_status, usage, doctor, guard, key, store, worker):
     sift.add_command(command)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sift.cli.flags import field_flags, flag, takes
-from sift.cli.refusals import refused
+from sift.cli.refusals import SWITCHED_OFF, unopened
 from sift.cli.service import again, ask, refusal, warn
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import Screen, complain, document, printable, printable_lines, say, screen, tell
@@ -30,21 +30,6 @@ _STATUSES = {
     504: ExitStatus.NO_PAGE,
 }
 _NOT_ALLOWED = ("url not allowed", "robots disallow")
-_FAILURES = {
-    "address": "its host is, or leads to, an address that is not public",
-    "dns": "the name of its host cannot be resolved",
-    "connect": "no connection to its host can be made",
-    "tls": "its host's certificate is not trusted, or TLS failed",
-    "unreachable": "its host cannot be reached",
-    "redirects": "too many redirects, or one that may not be followed",
-    "encoding": "its compression is broken, or one that was not asked for",
-    "too large": "it is too large",
-    "bad response": "its host sent no proper answer, or no text could be made of it",
-}
-_NO_TEXT = "the page is neither HTML nor plain text, JSON or XML, nor a PDF where the service can read those"
-_SWITCHED_OFF = (
-    "not found: opening pages is switched off there (SIFT_FETCH=off), or SIFT_URL is not the service's address alone"
-)
 
 
 @click.command(short_help="Open a page and print its text.")
@@ -85,22 +70,13 @@ def _reason(response: Response) -> str:
     if response.status == 400 and hint in _FLAGS:
         return f"{_FLAGS[hint]}: {takes(hint, FIELDS)}"
     if response.status == 404:
-        return _SWITCHED_OFF
-    said = {
-        "url not allowed": refused(hint),
-        "robots disallow": "not allowed: the site's robots.txt does not let programs open this page",
-        "unsupported content type": _NO_TEXT,
-        "fetch failed": f"the page could not be had: {_failure(hint)}",
-        "fetch timeout": "the page did not come in time; --timeout allows more, up to 30 seconds",
-        "busy": f"the service is opening too many pages{again(response)}",
-    }
-    return said.get(error) or refusal(response)
-
-
-def _failure(hint: str) -> str:
-    if hint.startswith("status "):
-        return printable(f"its host answered with {hint}")
-    return _FAILURES.get(hint, "the service does not say why")
+        return SWITCHED_OFF
+    if error == "busy":
+        return f"the service is opening too many pages{again(response)}"
+    words = unopened(error, hint)
+    if words and error == "fetch timeout":
+        words += "; --timeout allows more, up to 30 seconds"
+    return words or refusal(response)
 
 
 def _print(page: dict[str, Any]) -> None:

@@ -1,4 +1,5 @@
-"""The flags that set a field of a request, generated from `sift.search.fields` and `sift.fetch.fields`.
+"""The flags that set a field of a request, generated from `sift.search.fields`, `sift.fetch.fields` and
+`sift.batch.fields`.
 
 A value that no request may hold is refused here, before anything is sent.
 """
@@ -26,10 +27,19 @@ _NAMES = {
     "query": "QUERY",
     "queries": "--queries-file",
     "url": "URL",
+    "urls": "URL",
 }
-_NO_FLAG = {"query", "queries", "url", "digest"}  # the last has no effect, the others are no plain options
+_NO_FLAG = {"query", "queries", "url", "urls", "digest"}  # the last has no effect, the others are no plain options
 _NOTES = {"min_score": " Only Tavily has such scores."}
-_METAVARS = {"hostname": "HOST", "date": DATE_FORM, "integer": "N", "number": "X", "max_age": "S", "timeout": "S"}
+_METAVARS = {
+    "hostname": "HOST",
+    "date": DATE_FORM,
+    "integer": "N",
+    "number": "X",
+    "max_age": "S",
+    "timeout": "S",
+    "ttl": "S",
+}
 
 
 class Day(StringParamType):
@@ -137,6 +147,8 @@ def _value(field: Field) -> str:
         return f"a host name such as openai.com, at most {field.max_items}"
     if field.format == "date":
         return DATE_FORM
+    if field.type == "array":
+        return f"{field.min_items} to {field.max_items}"
     if field.type == "string":
         return f"at most {field.max_length} characters"
     kind = "a whole number" if field.type == "integer" else "a number"

@@ -49,7 +49,7 @@ def _listed(hits: Sequence[dict[str, Any]], screen: Screen, snippet_lines: int |
     width = max(screen.width - margin, _MIN_WIDTH)
     listed = []
     for number, hit in enumerate(hits, 1):
-        title = _shortened(_shown(hit, "title") or _shown(hit, "url"), width, screen.ellipsis)
+        title = shortened(_shown(hit, "title") or _shown(hit, "url"), width, screen.ellipsis)
         listed += ["", f"{number}.".rjust(margin - 1) + " " + screen.bold(title)]
         below = (*_origin(hit, width, screen), *_snippet(hit, width, screen, snippet_lines), *why(hit, screen))
         listed += [" " * margin + line for line in below]
@@ -74,7 +74,7 @@ def _snippet(hit: dict[str, Any], width: int, screen: Screen, most: int | None) 
     lines = wrapped(_shown(hit, "snippet") or _NO_SNIPPET, width)
     *shown, last = islice(lines, most)
     yield from shown
-    yield _shortened(f"{last} {screen.ellipsis}", width, screen.ellipsis) if next(lines, None) else last
+    yield shortened(f"{last} {screen.ellipsis}", width, screen.ellipsis) if next(lines, None) else last
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:
@@ -117,7 +117,8 @@ def _head(text: str, width: int) -> str:
     return text
 
 
-def _shortened(text: str, width: int, ellipsis: str) -> str:
+def shortened(text: str, width: int, ellipsis: str) -> str:
+    """Return a text, its end replaced by the ellipsis if it needs more than `width` columns."""
     if columns(text) <= width:
         return text
     return _head(text, width - len(ellipsis)).rstrip() + ellipsis

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +12,7 @@ from sift.cli.explained import account
 from sift.cli.flags import FLAGS, field_flags, takes
 from sift.cli.layout import for_pipe, for_terminal
 from sift.cli.planned import plan_lines
+from sift.cli.reading import read_json, read_text, unfit
 from sift.cli.service import ask, refusal, warn
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import complain, document, say, screen, tell
@@ -84,27 +83,11 @@ def _queries(words: tuple[str, ...], path: str | None) -> dict[str, Any]:
 
 
 def _read_queries(path: str) -> list[str]:
-    """Read a queries file: UTF-8 whatever the locale, with or without a byte order mark."""
-
-    def refuse(reason: str) -> click.BadParameter:
-        return click.BadParameter(reason, param_hint="'--queries-file'")
-
-    try:
-        with os.fdopen(os.dup(0), "rb") if path == "-" else Path(path).open("rb") as file:
-            content = file.read(_MAX_FILE + 1)
-        if len(content) > _MAX_FILE:
-            raise refuse("the file is too large.")
-        queries = json.loads(content.decode("utf-8-sig"))
-    except OSError as error:
-        raise refuse(f"the file cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise refuse("the file is not UTF-8.") from None
-    except (ValueError, RecursionError):
-        raise refuse("the file is not JSON.") from None
+    queries = read_json(read_text(path, "--queries-file", _MAX_FILE), "--queries-file")
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
-        raise refuse("the file is not a JSON array of strings.")
+        raise unfit("--queries-file", "the file is not a JSON array of strings.")
     if not 1 <= len(queries) <= MAX_QUERIES:
-        raise refuse(f"the file holds {len(queries)} queries, not 1 to {MAX_QUERIES}.")
+        raise unfit("--queries-file", f"the file holds {len(queries)} queries, not 1 to {MAX_QUERIES}.")
     return queries
 
 

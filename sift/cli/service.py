@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -22,14 +23,27 @@ def ask(call: Callable[[SiftClient], Response], waiting: str) -> Response:
 
     call: makes the call. waiting: what is said of a long wait.
     """
+    client = connect()
+    with reaching(), explained(waiting):
+        return call(client)
+
+
+def connect() -> SiftClient:
+    """Return a client of the service that the environment names. Raises ConfigError for a setting that is wrong."""
     # Imported late: requests takes longer to load than everything else, and --help and usage errors do not need it.
-    from sift.client import ForeignResponseError, SiftClient, UnreachableError
+    from sift.client import SiftClient
 
     url = os.environ.get("SIFT_URL", "").strip() or DEFAULT_URL
-    client = SiftClient(url, os.environ.get("SIFT_TOKEN", "").strip(), os.environ)
+    return SiftClient(url, os.environ.get("SIFT_TOKEN", "").strip(), os.environ)
+
+
+@contextmanager
+def reaching() -> Iterator[None]:
+    """Say why the service gave no answer, and exit, when a call of the block got none."""
+    from sift.client import ForeignResponseError, UnreachableError
+
     try:
-        with explained(waiting):
-            return call(client)
+        yield
     except UnreachableError as error:
         complain(f"{error}; SIFT_URL says where it is")
         raise click.exceptions.Exit(ExitStatus.UNREACHABLE) from None

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitStatus(IntEnum):
-    """How a command ended (contract: Command line)."""
+    """How a command ended (contract: Command line, Fetch command, Batch command)."""
 
     ANSWERED = 0  # with or without hits
     FAILED = 1  # an internal error, or an answer that is not Sift's
@@ -16,5 +16,6 @@ class ExitStatus(IntEnum):
     UNAVAILABLE = 5  # no source answered
     NOT_ALLOWED = 6  # a page that Sift does not open
     NO_PAGE = 7  # a page that could not be had, or is no text
-    BUSY = 8  # too many pages are being opened
+    BUSY = 8  # too many pages are being opened, or too many batches are under way
+    INCOMPLETE = 9  # a batch ended, and not every page of it could be had
     INTERRUPTED = 130  # Ctrl-C: 128 + SIGINT, as shells count

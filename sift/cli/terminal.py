@@ -14,6 +14,7 @@ from threading import Event, Timer
 from typing import NamedTuple, TextIO
 
 PATIENCE = 1.0  # seconds before a wait is explained
+ERASE = "\r\x1b[K"  # the row that the cursor is in
 
 # Whole sequences, so that no "[31m" is left over. No body may contain a control character, which keeps this linear.
 _SEQUENCE = re.compile(
@@ -86,12 +87,13 @@ class Screen(NamedTuple):
         return "\x1b[H\x1b[2J" if self.has_styles else ""
 
 
-def screen(environ: Mapping[str, str]) -> Screen | None:
-    """Return what the terminal behind stdout can show; None when stdout is no terminal."""
-    if not sys.stdout.isatty():
+def screen(environ: Mapping[str, str], stream: TextIO | None = None) -> Screen | None:
+    """Return what the terminal behind a stream, stdout unless told otherwise, can show; None when it is no terminal."""
+    stream = stream or sys.stdout
+    if not stream.isatty():
         return None
     has_styles = environ.get("TERM", "dumb") != "dumb"
-    ellipsis = "…" if (sys.stdout.encoding or "").lower().startswith("utf") else "..."
+    ellipsis = "…" if (stream.encoding or "").lower().startswith("utf") else "..."
     size = shutil.get_terminal_size()
     return Screen(size.columns, size.lines, has_styles, has_styles and not environ.get("NO_COLOR"), ellipsis)
 
@@ -120,7 +122,31 @@ def explained(text: str, after: float = PATIENCE) -> Iterator[None]:
         timer.cancel()
         timer.join()
         if shown.is_set():
-            _write("\r\x1b[K")
+            _write(ERASE)
+
+
+class Row:
+    """The last row of the terminal behind stderr, which is written over again and again; without one it does nothing.
+
+    screen: what that terminal can show. It must be able to erase a row, or nothing is shown.
+    """
+
+    def __init__(self, environ: Mapping[str, str]) -> None:
+        found = screen(environ, sys.stderr)
+        self.screen = found if found and found.has_styles else None
+        self._shown = False
+
+    def show(self, text: str) -> None:
+        """Replace what the row shows. text: one line that fits into the width, and cannot drive the terminal."""
+        if self.screen:
+            self._shown = True
+            _write(ERASE + text)
+
+    def erase(self) -> None:
+        """Leave no trace of the row."""
+        if self._shown:
+            self._shown = False
+            _write(ERASE)
 
 
 def _write(text: str) -> None:

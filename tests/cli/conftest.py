@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from sift.cli import main
+from tests.cli.batches import Batches
 from tests.cli.terminal import Open, Terminal
 
 SIFT = str(Path(sys.executable).with_name("sift"))
@@ -68,7 +69,7 @@ PAGE: dict[str, Any] = {
 class Service:
     """Answer every POST as the test says, and record the requests.
 
-    pages: what answers a fetch until the test says otherwise.
+    pages: what answers a fetch until the test says otherwise. batches: what answers everything about batches.
     """
 
     status: int = 200
@@ -79,6 +80,7 @@ class Service:
     may_answer: threading.Event = field(default_factory=threading.Event)
     url: str = ""
     pages: bytes | None = None
+    batches: Batches = field(default_factory=Batches)
 
     def answers(self, payload: object, status: int = 200) -> None:
         self.status, self.content, self.pages = status, json.dumps(payload).encode(), None
@@ -96,17 +98,22 @@ def _handler(service: Service) -> type[BaseHTTPRequestHandler]:
             service.asked.append((self.path, self.headers, body))
             service.arrived.set()
             service.may_answer.wait(30)
-            self.send_response(service.status)
+            status, content = service.status, service.content
+            if self.path.startswith("/v1/batch"):
+                answer = service.batches.answer(self.command, self.path, self.headers, body)
+                if answer is None:
+                    return  # the connection ends
+                status, content = answer[0], json.dumps(answer[1]).encode()
+            self.send_response(status)
             for name, value in service.headers.items():
                 self.send_header(name, value)
-            content = service.content
             if self.path == "/v1/fetch" and service.pages is not None:
                 content = service.pages
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_POST  # noqa: N815 - the name http.server wants
+        do_GET = do_DELETE = do_POST  # noqa: N815 - the names http.server wants
 
         def log_message(self, *_: object) -> None:
             pass

@@ -60,3 +60,6 @@ def test_path_of_a_queries_file_is_completed_by_the_shell(run: Any) -> None:
     """contract: Command line: where a file is expected the shell offers files."""
     done = run(_SIFT_COMPLETE="bash_complete", COMP_WORDS="sift search --queries-file q", COMP_CWORD="3")
     assert done.stdout == "file,q\n"
+    for flag in ("--urls-file", "--from-search"):
+        done = run(_SIFT_COMPLETE="bash_complete", COMP_WORDS=f"sift batch submit {flag} q", COMP_CWORD="4")
+        assert done.stdout == "file,q\n"

@@ -100,6 +100,9 @@ COMPLETIONS = {
     "range": ("sift search --time-range m", ["month"]),
     "mode": ("sift search --domains-mode ", ["restrict", "prefer"]),
     "format": ("sift fetch x --format ", ["markdown", "text"]),
+    "format of a batch": ("sift batch submit --wait --format ", ["markdown", "text"]),
+    "results": ("sift batch results x --only ", ["ok", "failed"]),
+    "commands": ("sift batch c", ["cancel"]),
     "class": ("sift key new --class ", ["restricted", "fleet"]),
 }
 
@@ -112,7 +115,7 @@ def test_shell_completes_the_values_of_a_closed_set(run: Any, line: str, words: 
     assert (done.returncode, done.stdout.split()) == (0, [f"plain,{word}" for word in words])
 
 
-SLOW = ("marshmallow", "requests", "flask", "cachetools", "urllib3", "trafilatura")
+SLOW = ("marshmallow", "requests", "flask", "cachetools", "urllib3", "trafilatura", "sqlite3")
 
 
 @pytest.mark.parametrize(
@@ -120,6 +123,8 @@ SLOW = ("marshmallow", "requests", "flask", "cachetools", "urllib3", "trafilatur
     [
         *(["--help"], ["search", "--help"], ["search", "x", "--topic", "sport"]),
         *(["fetch", "--help"], ["fetch", "x", "--start", "x"], ["guard", "check", "--help"]),
+        *(["batch", "--help"], ["batch", "submit", "x", "--top", "0"], ["batch", "status", "x"]),
+        *(["store", "import", "--help"],),
     ],
     ids=" ".join,
 )

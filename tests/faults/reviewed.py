@@ -82,6 +82,88 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "sys.exit(status)",
         ],
     },
+    # Whatever pages and the service say is cleaned in shown.py; ids have been checked, numbers are numbers, and the
+    # path is the user's, with a name of letters and digits behind it.
+    "sift/cli/batch/__init__.py": {
+        "cancel": [
+            "say(document(found, sys.stdout.encoding))",
+            "tell(f\"{('deleted' if purge else 'ended')} {id}\")",
+        ],
+        "errors": [
+            "say(document(found, sys.stdout.encoding))",
+            "say(line)",
+            "tell('nothing failed')",
+        ],
+        "list_": [
+            "say(document(found, sys.stdout.encoding))",
+            "say(line)",
+            "tell('no batches')",
+        ],
+        "results": [
+            "tell('no pages')",
+        ],
+        "status": [
+            "say(document(found, sys.stdout.encoding))",
+            "say(numbers(found))",
+            "tell(f'its pages: sift batch results {id}')",
+        ],
+    },
+    "sift/cli/batch/answers.py": {
+        "accepted": [
+            "complain((reason or refused)(response))",
+            "say(document(response.payload, sys.stdout.encoding))",
+        ],
+    },
+    "sift/cli/batch/chosen.py": {
+        "stop": [
+            "complain(reason)",
+        ],
+    },
+    "sift/cli/batch/outcome.py": {
+        "dump": [
+            "say(document(whole, sys.stdout.encoding))",
+        ],
+        "save": [
+            "complain(f'--out: the files cannot be written: {error.strerror or type(error).__name__}')",
+            "f'--out: the files cannot be written: {error.strerror or type(error).__name__}'",
+            "say(str(into.save(item)))",
+            "tell(line)",
+        ],
+        "show": [
+            "say('')",
+            "say(line)",
+        ],
+    },
+    "sift/cli/batch/progress.py": {
+        "resumable": [
+            "tell(go_on(id))",
+        ],
+    },
+    "sift/cli/batch/saved.py": {
+        "save": [
+            "file.write(markdown(item).encode())",
+        ],
+    },
+    "sift/cli/batch/submit.py": {
+        "_follow": [
+            "tell(f'{_count(receipt)}, batch {name}{kept(receipt)}')",
+        ],
+        "_print": [
+            "say(document(receipt, sys.stdout.encoding))",
+            "say(name)",
+            "tell(f'{_count(receipt)}: sift batch status {name} --wait, then sift batch results {name}')",
+        ],
+        "_sum_up": [
+            "tell(f'whole texts: sift batch results {name} --out DIR')",
+            "tell(f'{had}, batch {name}{kept(batch)}')",
+            "tell(f'{had}; {go_on(name)}')",
+            "tell(f'{had}{kept(batch)}')",
+        ],
+        "submit": [
+            "tell(line)",
+            "warn((each for each in receipt.get('warnings', ()) if isinstance(each, str)))",
+        ],
+    },
     # Findings are cleaned before they are printed. The errors of client and settings hold no value.
     "sift/cli/doctor.py": {
         "_ask_service": [
@@ -169,9 +251,6 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "tell('no hits')",
             "warn(payload['warnings'])",
         ],
-        "_read_queries": [
-            "f'the file cannot be read: {error.strerror}.'",
-        ],
         "_refused": [
             "complain(_reason(response))",
             "warn([warning for warning in warnings if isinstance(warning, str)])",
@@ -180,6 +259,17 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "say(document(response.payload, sys.stdout.encoding))",
             "say(line)",
             "warn(response.payload['warnings'])",
+        ],
+    },
+    "sift/cli/reading.py": {
+        "read_text": [
+            "f'the file cannot be read: {error.strerror}.'",
+        ],
+    },
+    "sift/cli/store.py": {
+        "import_": [
+            "complain('the files cannot be read, or the database does not answer; it does no harm to run this again')",
+            "say(f'carried over: {paid} credits of today, unfinished batches: {batches}')",
         ],
     },
     "sift/cli/usage.py": {
@@ -198,7 +288,7 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
     },
     "sift/cli/service.py": {
-        "ask": [
+        "reaching": [
             "complain(f'{error}; SIFT_URL must be the address of a Sift service')",
             "complain(f'{error}; SIFT_URL says where it is')",
             "f'{error}; SIFT_URL must be the address of a Sift service'",
@@ -212,10 +302,14 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         "_write": [
             "sys.stderr.write(text)",
         ],
+        "erase": [
+            "_write(ERASE)",
+        ],
         "explained": [
-            "_write('\\r\\x1b[K')",
+            "_write(ERASE)",
         ],
         "show": [
+            "_write(ERASE + text)",
             "_write(text[:shutil.get_terminal_size().columns - 1])",
         ],
         "complain": [

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 
 from sift.api.body import MAX_BATCH, MAX_BODY
-from sift.client import FETCH_ERRORS
+from sift.client.shapes import FETCH_ERRORS
 from sift.search.calls import GRACE
 from sift.search.fields import MAX_QUERIES
 from tests.real.programs import Nginx, free_port, readme_block, run_sift
