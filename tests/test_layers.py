@@ -60,7 +60,8 @@ MAY_IMPORT = {
     "api": frozenset({"search", "fetch", "batch", "auth", "log", "observe", "validation", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
-    "server": frozenset({"app", "auth", "config", "errors", "log", "sources", "store"}),
+    "opening": EVERYTHING,
+    "server": frozenset({"app", "opening", "auth", "config", "errors", "log", "sources", "store"}),
     "gunicorn_conf": EVERYTHING,
     "run_conf": frozenset({"config", "gunicorn_conf"}),
 }

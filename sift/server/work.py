@@ -10,9 +10,9 @@ from dataclasses import replace
 from types import FrameType
 
 from sift import __version__, log
-from sift.app import LazyFetcher, watch_batches
 from sift.config import BATCH_WORKERS, Config
 from sift.errors import ConfigError
+from sift.opening import LazyFetcher, watch_batches
 from sift.server.worker import WATCH_EVERY
 from sift.sources import DECLARED
 from sift.store.open import check_store, open_store

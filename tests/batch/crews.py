@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from sift.batch.crew import Crew
 from sift.batch.protocols import Jobs
@@ -47,8 +48,10 @@ class FakeOpener:
         return Fetched(answer, "miss", 0.0)
 
 
-def crew_of(jobs: Jobs, opener: FakeOpener, size: int = 2, lease: float = 20.0, renew_every: float = 2.0) -> Crew:
+def crew_of(
+    jobs: Jobs, opener: FakeOpener, size: int = 2, lease: float = 20.0, renew_every: float = 2.0, **more: Any
+) -> Crew:
     """Return a crew that has started."""
-    crew = Crew(size, lambda: jobs, lambda: opener, lease=lease, renew_every=renew_every)
+    crew = Crew(size, lambda: jobs, lambda: opener, lease=lease, renew_every=renew_every, **more)
     crew.start()
     return crew

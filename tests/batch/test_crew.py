@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from sift.batch.crew import Crew
 from sift.batch.model import Claim, Ended, Outcome
 from sift.errors import StoreError
 from sift.fetch.model import Failed
+from sift.observe import NullObserver
 from sift.store.sqlite.jobs import SqliteJobs
 from tests.batch.crews import PATIENCE, FakeOpener, crew_of
 from tests.batch.test_result import claim
@@ -35,6 +37,22 @@ def ended(jobs: SqliteJobs, batch: str) -> bool:
     return status is not None and status.state in ("done", "cancelled")
 
 
+class Counts(NullObserver):
+    """Keeps what a crew says of items, by state; and how many waited, each time it was asked."""
+
+    def __init__(self) -> None:
+        self.ended: Counter[str] = Counter()
+        self.waiting: list[int] = []
+
+    def batch_items_ended(self, state: str, count: int) -> None:
+        """Add up the items of a batch that has ended."""
+        self.ended[state] += count
+
+    def batch_items_waiting(self, count: int) -> None:
+        """Keep a number."""
+        self.waiting.append(count)
+
+
 def over(crew: Crew) -> None:
     """Stop a crew; it must end."""
     crew.stop()
@@ -48,7 +66,8 @@ def test_batch_is_submitted_its_pages_are_opened_and_its_end_is_told_once(
     """contract: Log: caller, total, ok, failed and ms, and nothing else."""
     opener = FakeOpener({"https://b.example/": Failed("fetch failed", "status 404")})
     with caplog.at_level(logging.INFO, "sift.batch"):
-        crew = crew_of(jobs, opener)
+        counts = Counts()
+        crew = crew_of(jobs, opener, observer=counts)
         batch = jobs.submit(submission("a.example/", "b.example/", "a.example/", "c.example/")).id
         crew.wake()
         wait_for(lambda: caplog.records)
@@ -58,7 +77,25 @@ def test_batch_is_submitted_its_pages_are_opened_and_its_end_is_told_once(
     assert record.getMessage() == "batch"
     assert {**fields, "ms": 0} == {"caller": "ann", "total": 4, "ok": 3, "failed": 1, "ms": 0}
     assert ended(jobs, batch)
+    assert counts.ended == {"ok": 3, "failed": 1, "cancelled": 0}
     assert sorted(opener.begun) == [f"https://{host}.example/" for host in "abc"]
+
+
+def test_items_wait_their_number_is_told_and_that_there_are_none_any_more(jobs: SqliteJobs) -> None:
+    """contract: Metrics: what was cancelled has ended, too."""
+    opener, counts = FakeOpener(), Counts()
+    gate = opener.hold("https://a.example/")
+    crew = crew_of(jobs, opener, size=1, observer=counts)
+    batch = jobs.submit(submission("a.example/", "b.example/", "c.example/")).id
+    crew.wake()
+    wait_for(lambda: 2 in counts.waiting)
+    jobs.cancel("ann", batch)
+    gate.set()
+    wait_for(lambda: counts.ended)
+    wait_for(lambda: counts.waiting[-1] == 0)
+    over(crew)
+    assert sum(counts.ended.values()) == 3
+    assert counts.ended["cancelled"] >= 2
 
 
 def test_nothing_waits_the_threads_that_work_end(jobs: SqliteJobs) -> None:
@@ -167,6 +204,10 @@ class FailingJobs:
     def due(self) -> float | None:
         self._call("due")
         return 0.0 if self.items else None
+
+    def waiting(self) -> int:
+        self._call("waiting")
+        return len(self.items)
 
     def renew(self, owner: str, host: str) -> bool:
         self._call("renew")

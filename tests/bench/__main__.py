@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from tests.bench import (
+    batch_rows,
     capacity,
     domain_rows,
     fetch_rows,
@@ -40,6 +41,7 @@ GROUPS: dict[str, tuple[Measure, str]] = {
     "start": (http_rows.start, "start"),
     "expiry": (local_rows.expiry, "expiry"),
     "fetch": (fetch_rows.fetching, "fetch-added"),
+    "batches": (batch_rows.batches, "batch-idle"),
     "metrics": (metrics_rows.counting, "metrics-cached"),
     "peers": (peers.peers, "searx"),
 }
