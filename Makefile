@@ -56,7 +56,7 @@ clean:  ## remove the virtual environments and what was built
 $(VENV)/installed: $(SETUP)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Sift needs Python 3.11 or newer: make PYTHON=python3.11 …")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fetch,pdf]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fetch,metrics,pdf]'
 	@touch $@
 
 $(VENV)/installed-test: $(VENV)/installed

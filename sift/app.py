@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from flask import Blueprint, Flask
 
-from sift import __version__, demo, log
-from sift.api import errors, guard, health, opening, v1, v2
+from sift import demo, log
+from sift.api import errors, guard, health, metrics, opening, v1, v2
 from sift.api.services import Credits, Services
 from sift.api.v1.cached import CachedSearch
 from sift.auth.caller import LOCAL
@@ -23,7 +21,9 @@ from sift.auth.throttle import Throttle
 from sift.config import Config, SourceConfig
 from sift.errors import ConfigError
 from sift.health import SourceHealth
-from sift.observe import CacheTally, Observer, Observers
+from sift.metrics.scrapes import Scrapes
+from sift.observe import CacheTally, Observer, Observers, Usage, Usages
+from sift.opening import LazyFetcher, watch_batches
 from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.protocols import LedgerError, Source
@@ -34,13 +34,8 @@ from sift.store.mark import Mark
 from sift.store.open import CreditLedger, open_store
 from sift.store.usage import UsageTally, by_day
 
-if TYPE_CHECKING:
-    from sift.fetch.fetcher import Fetcher
-
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
 MAKE_A_KEY = "sift key new --name NAME --class CLASS"
-LOOKUPS = 128
-"""Threads for the names of pages; more than the fetches of one caller can leave hanging."""
 _MODULES = {vendor.settings.name: module for module, vendor in VENDORS.items()}
 
 
@@ -61,19 +56,24 @@ def create_app(config: Config | None = None, services: Services | None = None) -
     pages: tuple[Blueprint, ...] = () if services.fetcher is None else (opening.bp,)
     if services.jobs is not None:
         pages += (opening.batches,)
-    for blueprint in (v1.bp, v2.bp, opening.doors, health.bp, *pages):
+    for blueprint in (v1.bp, v2.bp, opening.doors, health.bp, metrics.bp, *pages):
         app.register_blueprint(blueprint)
     app.wsgi_app = CachedSearch(app.wsgi_app, services)  # type: ignore[method-assign]
     return app
 
 
 def build_services(
-    config: Config, keys: KeyFile | None = None, mark: Mark | None = None, cpus: frozenset[int] = frozenset()
+    config: Config,
+    keys: KeyFile | None = None,
+    mark: Mark | None = None,
+    cpus: frozenset[int] = frozenset(),
+    workers: Callable[[], int] = lambda: 1,
 ) -> Services:
     """Build every part from the settings. Raises ConfigError.
 
     keys: those already read, by this process or the one it was forked from. mark: what these processes know together
     about the ledger. cpus: those that the service may use; this process may be pinned to one of them.
+    workers: returns how many processes like this one there are to be.
     """
     # A vendor without a stand-in is no demo source: the demo must not query the real one.
     sources = [source for source in config.sources if not config.demo or demo.has(_MODULES[source.name])]
@@ -81,28 +81,48 @@ def build_services(
     caps = {source.name: source.daily_cap for source in sources if source.daily_cap is not None and not config.demo}
     store = open_store(config, caps, mark)
     ledger = store.ledger
-    cache = MemoryCache(config.cache_entries, config.cache_ttl) if config.cache_ttl else None
     tally, health = CacheTally(), SourceHealth()
-    observer = Observers(tally, health)
+    scrapes = Scrapes([source.name for source in sources], wanted=config.metrics)
+    observer = Observers(tally, health, *scrapes.observers)
+    cache = _build_cache(config, observer)
     usage = None if config.demo else UsageTally(ledger)
-    calls = _build_calls(config, sources, ledger, observer, usage)
+    counts = None if usage is None else Usages(usage, *scrapes.observers)
+    calls = _build_calls(config, sources, ledger, observer, counts)
+    throttle = Throttle(config.threads)
     fetcher = LazyFetcher(config, cpus) if config.fetch.enabled else None
 
+    watch = None if fetcher is None else watch_batches(config.batch_workers, store, fetcher, observer)
+
     def close() -> None:
+        if watch is not None:
+            watch.close()
         if usage is not None:
             usage.flush()
         store.close()
         if fetcher is not None:
             fetcher.close()
 
+    def refused(peer: str) -> None:
+        observer.auth_failed()
+        throttle.refused(peer)
+
+    def balances() -> dict[str, Credits]:
+        return {name: _credits(ledger, name, cap) for name, cap in caps.items()}
+
     return Services(
-        engine=Engine(calls, cache, observer=observer, usage=usage),
+        engine=Engine(calls, cache, observer=observer, usage=counts),
         identify=(keys or open_keys(config.keys_file)).identify if config.auth else lambda _: LOCAL,
-        refused=Throttle(config.threads).refused,
+        refused=refused,
         log=log.JsonLog(config.log_level),
         cache_stats=lambda: {"entries": 0 if cache is None else len(cache), "hit_rate": tally.hit_rate()},
-        credits=lambda: {name: _credits(ledger, name, cap) for name, cap in caps.items()},
+        credits=balances,
         usage=lambda days: () if usage is None else _used(usage, days, tuple(calls.reranked)),
+        ready=lambda: any(calls.skip(name) is None for name in calls.reranked),
+        workers=workers,
+        scrape=scrapes.bound_to(balances),
+        why_no_metrics=scrapes.why_none,
+        observer=observer,
+        begin_metrics=scrapes.begin,
         source_status=lambda name: health.status(name, calls.skip(name)),
         since=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         threads=config.threads,
@@ -113,11 +133,24 @@ def build_services(
         close=close,
         fetcher=fetcher,
         jobs=None if fetcher is None else store.jobs,
+        wake=_nothing if watch is None else watch.wake,
+        watch=_nothing if watch is None else watch.look,
+        retire=_nothing if watch is None else watch.stop,
     )
 
 
+def _nothing() -> None:
+    """Do nothing: this process has no threads for batches."""
+
+
+def _build_cache(config: Config, observer: Observer) -> MemoryCache | None:
+    if not config.cache_ttl:
+        return None
+    return MemoryCache(config.cache_entries, config.cache_ttl, resized=observer.cache_resized)
+
+
 def _build_calls(
-    config: Config, sources: Sequence[SourceConfig], ledger: CreditLedger, observer: Observer, usage: UsageTally | None
+    config: Config, sources: Sequence[SourceConfig], ledger: CreditLedger, observer: Observer, usage: Usage | None
 ) -> Calls:
     make = _demo_source if config.demo else build_source
     return Calls(
@@ -128,64 +161,6 @@ def _build_calls(
         breaker_seconds=config.breaker_seconds,
         observer=observer,
         usage=usage,
-    )
-
-
-def cpus_of_children(cpus: frozenset[int]) -> frozenset[int]:
-    """Return where children may run: where this worker is not pinned to, as long as there is such a CPU."""
-    own = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else frozenset()
-    return cpus - own or cpus
-
-
-class LazyFetcher:
-    """Makes the fetcher when the first page is to be opened: a service that opens none spares its memory."""
-
-    def __init__(self, config: Config, cpus: frozenset[int]) -> None:
-        self._config = config
-        self._cpus = cpus
-        self._lock = threading.Lock()
-        self._fetcher: Fetcher | None = None
-
-    def __call__(self) -> Fetcher:
-        """Return the one fetcher of this process."""
-        with self._lock:
-            if self._fetcher is None:
-                self._fetcher = _build_fetcher(self._config, self._cpus)
-            return self._fetcher
-
-    def close(self) -> None:
-        """Close it if there is one."""
-        if self._fetcher is not None:
-            self._fetcher.close()
-
-
-def _build_fetcher(config: Config, cpus: frozenset[int]) -> Fetcher:
-    from sift.fetch.extract.extractor import Extractor
-    from sift.fetch.fetcher import Fetcher, no_bundled_page
-    from sift.fetch.places import Places
-    from sift.fetch.robots import Robots
-    from sift.fetch.web import Web
-    from sift.guard.guard import Guard
-    from sift.store.pages import PageCache
-    from sift.wire.resolver import Resolver
-
-    settings = config.fetch
-    contact = f" (+{settings.contact})" if settings.contact else ""
-    web = Web(
-        Guard(settings.ports, settings.deny),
-        Resolver(threads=LOOKUPS),
-        user_agent=f"Sift/{__version__}{contact}",
-    )
-    places = Places(min(settings.places, max(1, config.threads // 2)))  # searches keep threads, however few there are
-    # One more than a caller may keep busy: nobody's hostile pages hold up the text of others' pages.
-    extractor = Extractor(places.each + 1, cpus_of_children(cpus))
-    return Fetcher(
-        web,
-        extractor,
-        PageCache(),
-        places=places,
-        robots=Robots(web, extractor) if settings.robots == "all" else None,
-        bundled=demo.page if config.demo else no_bundled_page,
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from sift.environ import Network, Reader, Setting
 from sift.errors import ConfigError
 
+BATCH_WORKERS = 8
 SETTINGS = (
     Setting("SIFT_CACHE_TTL", "3600", "seconds an answer is kept; 0 = no cache"),
     Setting("SIFT_CACHE_ENTRIES", "2048", "answers kept at most, per worker"),
@@ -47,8 +48,12 @@ SETTINGS = (
         "addresses and networks that may not be connected to beside all private ones, with commas",
     ),
     Setting("SIFT_ROBOTS", "all", "robots.txt: all = obeyed; batch = by batches only; off = not read"),
+    Setting(
+        "SIFT_BATCH_WORKERS", f"{BATCH_WORKERS}", "pages of batches one worker opens at a time, 0-64; 0 = none here"
+    ),
     Setting("SIFT_CONTACT", "", "a URL or mail address in the User-Agent, for sites that are fetched"),
     Setting("SIFT_PUBLIC_URL", "", "https://host under which clients reach the service; unset = as each request says"),
+    Setting("SIFT_METRICS", "on", "on or off; off = nothing is counted for Prometheus, and /metrics is gone"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
 """The settings of the service; those of the sources are declared by the vendors."""
@@ -142,7 +147,8 @@ class Config:
 
     sources: the enabled ones, in the order in which answers name them; with `demo` all that are declared.
     store_url: of PostgreSQL, "" for files in the state directory. It may hold a password, and is left out of the repr.
-    store_timeout: seconds. public_url: an origin, without a slash at its end.
+    store_timeout: seconds. batch_workers: threads of a process that open the pages of batches.
+    public_url: an origin, without a slash at its end.
     """
 
     sources: tuple[SourceConfig, ...]
@@ -160,7 +166,9 @@ class Config:
     breaker_failures: int = 5
     breaker_seconds: float = 30.0
     fetch: FetchConfig = FetchConfig()
+    batch_workers: int = BATCH_WORKERS
     public_url: str = ""
+    metrics: bool = True
     log_level: str = "info"
 
     @classmethod
@@ -190,7 +198,9 @@ class Config:
             breaker_failures=read.integer("SIFT_BREAKER_FAILURES", 0, 1_000_000),
             breaker_seconds=read.number("SIFT_BREAKER_SECONDS", 0.1, 86_400),
             fetch=_read_fetch(read),
+            batch_workers=read.integer("SIFT_BATCH_WORKERS", 0, 64),
             public_url=read.origin("SIFT_PUBLIC_URL"),
+            metrics=read.choice("SIFT_METRICS", ("on", "off")) == "on",
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:

@@ -73,12 +73,14 @@ class FetchError(SiftError):
     """A page could not be had (contract: Fetch). Carries no URL, host or address.
 
     state: what went wrong, of a closed vocabulary. hint: where, "" when there is no more to say.
+    retry_after: seconds after which the site wants to be asked again, if it said so.
     """
 
-    def __init__(self, state: str, hint: str = "") -> None:
+    def __init__(self, state: str, hint: str = "", *, retry_after: float | None = None) -> None:
         super().__init__(state)
         self.state = state
         self.hint = hint
+        self.retry_after = retry_after
 
 
 class ExtractError(SiftError):

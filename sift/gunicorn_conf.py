@@ -15,8 +15,12 @@ from sift import __version__
 from sift.api.services import Services
 from sift.app import build_services
 from sift.errors import ConfigError
-from sift.log import JsonLog, refuse_start, render
+from sift.log import JsonLog, refuse_start, render, watch_dropped
+from sift.metrics.board import drop_gauges
+from sift.metrics.directory import Directory
+from sift.metrics.scrapes import has_client
 from sift.server.affinity import Pinned, choose_cpu
+from sift.server.headcount import free_slot
 from sift.server.listen import obstacle
 from sift.server.messages import QuietLogger, keep_stderr_taken, take_over_stderr
 from sift.server.start import Start, start
@@ -58,6 +62,19 @@ def _heartbeat_directory(state_dir: Path) -> str:
     _refuse(f"neither /dev/shm nor the state directory can be written: {state_dir}")
 
 
+def _metrics_directory() -> Directory | None:
+    """Return where the workers count; None where nothing can be written, which is no reason not to search."""
+    try:
+        return Directory(settings.state_dir)
+    except OSError as error:
+        _warn_of_metrics(error)
+        return None
+
+
+def _warn_of_metrics(error: OSError) -> None:
+    JsonLog(settings.log_level).write("warning", "metrics_unavailable", {"type": type(error).__name__})
+
+
 _started = _start()
 settings = _started.config
 
@@ -84,7 +101,7 @@ worker_tmp_dir = _heartbeat_directory(settings.state_dir)
 
 
 def on_starting(server: Any) -> None:
-    """Refuse what gunicorn would take silently, or only after five seconds of errors."""
+    """Refuse what gunicorn would take silently, or only after five seconds of errors; make what workers count in."""
     if server.num_workers < 1:
         _refuse("WEB_CONCURRENCY must be a whole number of workers, at least 1")
     inherited = server.cfg.reuse_port or {"LISTEN_FDS", "GUNICORN_FD"} & os.environ.keys()
@@ -93,12 +110,20 @@ def on_starting(server: Any) -> None:
             host, port = address
             other = "SIFT_BIND sets another address; for `make run`, PORT sets another port"
             _refuse(f"cannot listen on {host}:{port}: {why} ({other})")
+    server.metrics = _metrics_directory() if settings.metrics and has_client() else None
+
+
+def nworkers_changed(server: Any, new: int, old: int | None) -> None:
+    """Tell the workers how many they are to be."""
+    _started.headcount.size = new
 
 
 def pre_fork(server: Any, worker: Any) -> None:
-    """Choose a CPU for a worker, and read its keys. The master does so, because it knows the CPUs of the others."""
+    """Choose a CPU and a slot for a worker, and read its keys: the master knows what the others have."""
     if _started.keys is not None:
         _started.keys.follow()
+    worker.slot = free_slot(other.slot for other in server.WORKERS.values())
+    worker.metrics = server.metrics
     worker.cpu = None
     if settings.cpu_affinity and hasattr(os, "sched_getaffinity"):
         cpus = list(os.sched_getaffinity(0))
@@ -119,18 +144,35 @@ def post_fork(server: Any, worker: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Collect garbage less often: start-up leaves objects that stay, and a search makes many that do not."""
+    """Begin to count, and to look for batches, whose threads must not start before the fork.
+
+    Garbage is collected less often: start-up leaves objects that stay, and searches make many that do not.
+    """
+    if worker.metrics is not None and (services := _services(worker)):
+        try:
+            services.begin_metrics(worker.metrics.path, worker.slot)
+        except OSError as error:
+            _warn_of_metrics(error)
+        watch_dropped(services.observer.line_dropped)
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+    if services := _services(worker):
+        worker.watch, worker.retire = services.watch, services.retire
 
 
 def worker_exit(server: Any, worker: Any) -> None:
-    """Book what calls have cost while the ledger was locked."""
+    """Give back what batches have under way, and book what calls have cost while the ledger was locked."""
     if services := _services(worker):
         services.close()
 
 
+def child_exit(server: Any, worker: Any) -> None:
+    """Forget what a worker that has ended, in whatever way, said of the present."""
+    if server.metrics is not None:
+        drop_gauges(server.metrics.path, worker.slot)
+
+
 def _services(worker: Any) -> Services | None:
     app = getattr(worker, "wsgi", None)  # a worker that failed to boot has none
-    services: Services | None = app and app.extensions["sift"]
+    services: Services | None = getattr(app, "extensions", {}).get("sift")
     return services

@@ -49,6 +49,11 @@ def write_stderr(line: bytes) -> bool:
     return _stderr()(line)
 
 
+def watch_dropped(dropped: Callable[[], None]) -> None:
+    """Have `dropped` called for each line that this process drops from now on."""
+    _stderr().dropped = dropped
+
+
 def refuse_start(message: str) -> None:
     """Write the one line of a start that is refused: what is wrong, in words for the operator."""
     write_stderr(render("critical", "start_refused", {"message": message}))

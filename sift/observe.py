@@ -30,6 +30,30 @@ class Observer(Protocol):
     def breaker_changed(self, source: str, state: str) -> None:
         """Report a breaker's new state: `closed`, `open` or `half-open`."""
 
+    def work_began(self) -> None:
+        """Report that a search or a fetch is under way; one that the cache answers at once is not reported."""
+
+    def work_ended(self) -> None:
+        """Report the end of what `work_began` reported."""
+
+    def fetch_ended(self, state: str, cache: str, seconds: float) -> None:
+        """Report a fetch: `ok` or the word of its failure, and where it came from (`hit`, `miss`, `shared`)."""
+
+    def batch_items_ended(self, state: str, count: int) -> None:
+        """Report how many items of a batch that has ended are in a state: `ok`, `failed` or `cancelled`."""
+
+    def batch_items_waiting(self, count: int) -> None:
+        """Report how many items of batches wait in the store, of all processes together."""
+
+    def cache_resized(self, entries: int) -> None:
+        """Report how many answers the cache now holds."""
+
+    def auth_failed(self) -> None:
+        """Report a request that was refused for its key."""
+
+    def line_dropped(self) -> None:
+        """Report a line of the log that could not be written."""
+
 
 Spared = Sequence[tuple[str, int]]
 """Calls by source."""
@@ -61,6 +85,28 @@ class NullUsage:
         """Ignore calls that were not needed."""
 
 
+class Usages:
+    """Pass every count on to several, in their order."""
+
+    def __init__(self, *usages: Usage) -> None:
+        self._usages = usages
+
+    def called(self, source: str) -> None:
+        """Pass a call on."""
+        for usage in self._usages:
+            usage.called(source)
+
+    def refused(self, source: str, calls: int) -> None:
+        """Pass calls without a credit on."""
+        for usage in self._usages:
+            usage.refused(source, calls)
+
+    def spared(self, calls: Spared, *, shared: bool) -> None:
+        """Pass calls that were not needed on."""
+        for usage in self._usages:
+            usage.spared(calls, shared=shared)
+
+
 class NullObserver:
     """Ignore every event; a base class for observers of some of them."""
 
@@ -75,6 +121,33 @@ class NullObserver:
 
     def breaker_changed(self, source: str, state: str) -> None:
         """Ignore a change of a breaker."""
+
+    def work_began(self) -> None:
+        """Ignore the beginning of a search or fetch."""
+
+    def work_ended(self) -> None:
+        """Ignore the end of a search or fetch."""
+
+    def fetch_ended(self, state: str, cache: str, seconds: float) -> None:
+        """Ignore a fetch."""
+
+    def batch_items_ended(self, state: str, count: int) -> None:
+        """Ignore a batch."""
+
+    def batch_items_waiting(self, count: int) -> None:
+        """Ignore the number of items that wait."""
+
+    def cache_resized(self, entries: int) -> None:
+        """Ignore the size of the cache."""
+
+    def auth_failed(self) -> None:
+        """Ignore a refused key."""
+
+    def line_dropped(self) -> None:
+        """Ignore a line that was dropped."""
+
+
+NULL_OBSERVER = NullObserver()
 
 
 class Observers:
@@ -102,6 +175,46 @@ class Observers:
         """Pass a change of a breaker on."""
         for observer in self._observers:
             observer.breaker_changed(source, state)
+
+    def work_began(self) -> None:
+        """Pass the beginning of a search or fetch on."""
+        for observer in self._observers:
+            observer.work_began()
+
+    def work_ended(self) -> None:
+        """Pass the end of a search or fetch on."""
+        for observer in self._observers:
+            observer.work_ended()
+
+    def fetch_ended(self, state: str, cache: str, seconds: float) -> None:
+        """Pass a fetch on."""
+        for observer in self._observers:
+            observer.fetch_ended(state, cache, seconds)
+
+    def batch_items_ended(self, state: str, count: int) -> None:
+        """Pass the items of a batch on."""
+        for observer in self._observers:
+            observer.batch_items_ended(state, count)
+
+    def batch_items_waiting(self, count: int) -> None:
+        """Pass the number of items that wait on."""
+        for observer in self._observers:
+            observer.batch_items_waiting(count)
+
+    def cache_resized(self, entries: int) -> None:
+        """Pass the size of the cache on."""
+        for observer in self._observers:
+            observer.cache_resized(entries)
+
+    def auth_failed(self) -> None:
+        """Pass a refused key on."""
+        for observer in self._observers:
+            observer.auth_failed()
+
+    def line_dropped(self) -> None:
+        """Pass a line that was dropped on."""
+        for observer in self._observers:
+            observer.line_dropped()
 
 
 class CacheTally(NullObserver):

@@ -31,6 +31,8 @@ class Lines:
         self._report = report
         self._lock = threading.Lock()
         self._dropped = 0
+        self.dropped: Callable[[], None] = lambda: None
+        """Called for each line that is dropped; it must return at once."""
 
     def __call__(self, line: bytes) -> bool:
         """Write a line; return whether it was written. Only the first line that cannot be written waits."""
@@ -42,6 +44,7 @@ class Lines:
                 if self._put(line):
                     return True
             self._dropped += 1
+            self.dropped()
             return False
 
     def _put(self, line: bytes, wait: Callable[[], object] | None = None) -> bool:

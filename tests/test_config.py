@@ -71,6 +71,8 @@ def value(config: Config, name: str) -> Any:
         "SIFT_FETCH_PORTS": config.fetch.ports,
         "SIFT_FETCH_DENY": config.fetch.deny,
         "SIFT_ROBOTS": config.fetch.robots,
+        "SIFT_BATCH_WORKERS": config.batch_workers,
+        "SIFT_METRICS": config.metrics,
         "SIFT_CONTACT": config.fetch.contact,
         "SIFT_PUBLIC_URL": config.public_url,
         "SIFT_LOG_LEVEL": config.log_level,
@@ -106,8 +108,10 @@ DEFAULTS = {
     "SIFT_FETCH_PORTS": frozenset(),
     "SIFT_FETCH_DENY": (),
     "SIFT_ROBOTS": "all",
+    "SIFT_BATCH_WORKERS": 8,
     "SIFT_CONTACT": "",
     "SIFT_PUBLIC_URL": "",
+    "SIFT_METRICS": True,
     "SIFT_LOG_LEVEL": "info",
 }
 TIMEOUTS = ("SIFT_SEARXNG_TIMEOUT", "SIFT_BRAVE_TIMEOUT", "SIFT_TAVILY_TIMEOUT")
@@ -147,6 +151,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("SIFT_BIND", "[::1]:80", ("[::1]:80",)),
     ("SIFT_BIND", "localhost:0, unix:/run/sift.sock", ("localhost:0", "unix:/run/sift.sock")),
     ("SIFT_CPU_AFFINITY", "off", False),
+    ("SIFT_METRICS", "off", False),
     ("SIFT_BREAKER_FAILURES", "0", 0),
     ("SIFT_BREAKER_SECONDS", "0.5", 0.5),
     ("SIFT_FETCH", "off", False),
@@ -157,6 +162,8 @@ GOOD: list[tuple[str, str, Any]] = [
     ("SIFT_FETCH_DENY", "8.8.0.0/16, 2a00::/12", (ip_network("8.8.0.0/16"), ip_network("2a00::/12"))),
     ("SIFT_ROBOTS", "batch", "batch"),
     ("SIFT_ROBOTS", "off", "off"),
+    ("SIFT_BATCH_WORKERS", "0", 0),
+    ("SIFT_BATCH_WORKERS", "64", 64),
     ("SIFT_CONTACT", "https://a.example/bot", "https://a.example/bot"),
     ("SIFT_PUBLIC_URL", "https://sift.example", "https://sift.example"),
     ("SIFT_PUBLIC_URL", "http://[::1]:8787/", "http://[::1]:8787"),
@@ -169,6 +176,9 @@ UNFIT = (" ", "\n", "\r\n", "\x00", "\t", "\x1b", "\x7f", "\u00fc", "\u00a0", "\
 BAD: list[tuple[str, str]] = [
     ("SIFT_FETCH", "no"),
     ("SIFT_ROBOTS", "on"),
+    ("SIFT_BATCH_WORKERS", "-1"),
+    ("SIFT_BATCH_WORKERS", "65"),
+    ("SIFT_BATCH_WORKERS", "8.5"),
     *[("SIFT_FETCH_PLACES", text) for text in (*NOT_WHOLE, "0", "1025")],
     *[("SIFT_FETCH_PORTS", text) for text in ("x", "0", "65536", "80,", "80 81", "-1", "\u0667", "9" * 50)],
     *[("SIFT_FETCH_DENY", text) for text in ("x", "8.8.8.8/8", "8.8.8.8,", "host.example", "8.8.8")],
@@ -235,6 +245,7 @@ BAD: list[tuple[str, str]] = [
     *[("SIFT_BIND", text) for text in ("8787", ":8787", "h:", "h:65536", "h:-1", "a:1:2", "::1:80", "[::1]", "h:1,")],
     ("SIFT_BIND", "h:1,unix:"),
     *[("SIFT_CPU_AFFINITY", text) for text in ("on", "0-1")],
+    *[("SIFT_METRICS", text) for text in ("auto", "1")],
     *[("SIFT_LOG_LEVEL", text) for text in ("verbose", "20")],
 ]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sift.errors import SourceError
-from sift.health import SourceHealth
+from sift.health import RECENT, SourceHealth
 from sift.observe import NullObserver, Observers
 from sift.search.calls import Calls
 from sift.search.engine import Engine
@@ -34,6 +34,11 @@ def ended(health: SourceHealth, *outcomes: str, source: str = "a") -> None:
     """Report calls of a source."""
     for outcome in outcomes:
         health.call_ended(source, outcome, 0.1, 0)
+
+
+def state(health: SourceHealth) -> dict[str, Any]:
+    """Return what the status says of a source's last calls."""
+    return {name: value for name, value in health.status("a", None).items() if name in ("state", "last_failure")}
 
 
 def events(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, dict[str, Any]]]:
@@ -74,16 +79,38 @@ def test_status_has_the_state_and_the_last_failure() -> None:
     """contract: Operations: the last failure stays after the source has recovered."""
     clock = Noon()
     health = SourceHealth(clock)
-    assert health.status("a", None) == {"state": "idle"}
+    assert state(health) == {"state": "idle"}
     ended(health, "ok")
-    assert health.status("a", None) == {"state": "ok"}
+    assert state(health) == {"state": "ok"}
     ended(health, "http 500")
     clock.now += timedelta(minutes=1)
     ended(health, "timeout")
     failure = {"reason": "timeout", "at": "2026-09-29T12:01:00Z"}
-    assert health.status("a", None) == {"state": "failing", "last_failure": failure}
+    assert state(health) == {"state": "failing", "last_failure": failure}
     ended(health, "ok")
-    assert health.status("a", None) == {"state": "ok", "last_failure": failure}
+    assert state(health) == {"state": "ok", "last_failure": failure}
+
+
+def test_status_has_the_calls_and_their_times() -> None:
+    """contract: Operations: calls and failures since the start; the times are those of calls that were made."""
+    health = SourceHealth()
+    numbers = {"calls": 0, "failures": 0, "p50_ms": None, "p95_ms": None}
+    assert health.status("a", None) == {"state": "idle", **numbers}
+    for number in range(1, 101):
+        health.call_ended("a", "timeout" if number > 90 else "ok", number / 1000, 0)
+    health.call_ended("b", "ok", 0.0104, 0)
+    found = health.status("a", None)
+    assert {name: found[name] for name in numbers} == {"calls": 100, "failures": 10, "p50_ms": 50.0, "p95_ms": 95.0}
+    assert health.status("b", None) == {"state": "ok", "calls": 1, "failures": 0, "p50_ms": 10.4, "p95_ms": 10.4}
+
+
+def test_status_has_the_times_of_the_last_calls_alone() -> None:
+    """contract: Operations: what a source did long ago says nothing of it now, and takes no memory."""
+    health = SourceHealth()
+    for seconds in [9.0] * 1000 + [0.1] * RECENT:
+        health.call_ended("a", "ok", seconds, 0)
+    found = health.status("a", None)
+    assert (found["calls"], found["p50_ms"], found["p95_ms"]) == (1000 + RECENT, 100.0, 100.0)
 
 
 def test_source_that_is_skipped_is_capped_or_resting() -> None:

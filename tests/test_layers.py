@@ -28,9 +28,10 @@ MAY_IMPORT = {
     "validation": frozenset({"fields"}),
     "output": frozenset(),
     "health": frozenset({"observe", "search.model"}),
+    "metrics": frozenset({"observe", "__init__"}),
     "log": frozenset({"output", "search", "auth"}),
     "search": frozenset({"errors", "fields", "flight", "observe", "validation", "__init__"}),
-    "batch": frozenset({"fetch", "guard", "fields", "validation", "errors"}),
+    "batch": frozenset({"observe", "fetch", "guard", "fields", "validation", "errors"}),
     "store": frozenset({"observe", "search", "batch.model", "batch.protocols", "config", "errors"}),
     "auth": frozenset({"config", "errors", "search.model"}),
     "wire": frozenset({"errors"}),
@@ -40,7 +41,7 @@ MAY_IMPORT = {
     "client": frozenset({"batch.ids", "errors", "__init__"}),
     "cli": frozenset(
         {
-            *("client", "doctor", "findings", "errors", "fields", "auth", "config", "guard", "store.open", "__init__"),
+            *("client", "mcp", "doctor", "findings", "errors", "fields", "auth", "config", "guard", "store.open"),
             *(
                 "search.fields",
                 "search.domains",
@@ -49,15 +50,24 @@ MAY_IMPORT = {
                 "fetch.fields",
                 "batch.fields",
                 "batch.ids",
+                "server.work",
+                "__init__",
             ),
+        }
+    ),
+    "mcp": frozenset(
+        {
+            *("client", "errors", "fields", "search.fields", "fetch.fields", "batch.fields", "__init__"),
+            *("cli.explained", "cli.refusals", "cli.service", "cli.terminal"),
         }
     ),
     "doctor": frozenset({"auth", "config", "errors", "findings", "server", "sources", "store", "wire", "__init__"}),
     "fetch": frozenset({"guard", "wire", "errors", "fields", "flight", "validation", "__init__"}),
-    "api": frozenset({"search", "fetch", "batch", "auth", "log", "validation", "errors", "__init__"}),
+    "api": frozenset({"search", "fetch", "batch", "auth", "log", "observe", "validation", "errors", "__init__"}),
     "__main__": frozenset({"cli"}),
     "app": EVERYTHING,
-    "server": frozenset({"app", "auth", "config", "errors", "log", "sources", "store"}),
+    "opening": EVERYTHING,
+    "server": frozenset({"app", "opening", "auth", "config", "errors", "log", "sources", "store"}),
     "gunicorn_conf": EVERYTHING,
     "run_conf": frozenset({"config", "gunicorn_conf"}),
 }
@@ -176,6 +186,28 @@ def test_psycopg_is_imported_in_its_room_only(module: str) -> None:
         assert not {name for name in names if name.startswith("psycopg")}
         top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
         assert not {name for name in top if name.startswith(("psycopg", "sift.store.postgres"))}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_prometheus_client_is_imported_by_the_scrape_only(module: str) -> None:
+    """contract: Metrics. It is an extra, and nobody but a worker that is scraped should pay for loading it."""
+    names = {name.split(".")[0] for name in _imports(module)}
+    assert ("prometheus_client" in names) is (module == "sift.metrics.exposition")
+    top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
+    assert "sift.metrics.exposition" not in top
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_sdk_of_mcp_is_imported_in_its_room_only(module: str) -> None:
+    """contract: MCP. It is an extra, and slow to load: no other command waits for it."""
+    room = ("sift.mcp.server", "sift.mcp.threads")
+    if module not in room:
+        assert not {name.split(".")[0] for name in _imports(module)} & {"mcp", "anyio", "uvicorn"}
+        top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
+        assert not top & {*room}
+    if not module.startswith("sift.mcp"):
+        top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
+        assert not [name for name in top if name.startswith("sift.mcp")]
 
 
 def _names(node: ast.stmt) -> set[str]:

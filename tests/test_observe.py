@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from sift.errors import SourceError
-from sift.observe import NullObserver
+from sift.observe import NullObserver, NullUsage, Observer, Observers, Spared, Usages
 from sift.search.calls import Calls
 from sift.search.model import SearchRequest, SourceOut
 from tests.fakes import PATIENCE, FakeClock, FakeLedger, FakeSource, FakeThreads, Gate, ask, engine_of, find, out
@@ -141,3 +144,85 @@ def test_call_outlives_its_deadline_it_is_reported_once(recorder: Recorder) -> N
     wait_for(lambda: threads_in(Calls._make) == 0)
     assert len(ledger.settled) == 1
     assert [event for event in recorder.events if event[:2] == ("call", "s1")] == [("call", "s1", "timeout", 0)]
+
+
+def test_work_under_way_is_reported_from_its_beginning_to_its_end() -> None:
+    """Observer: also when nobody answered; what is cached when it is asked for is no work."""
+
+    class Work(Recorder):
+        def work_began(self) -> None:
+            """Record a beginning."""
+            self.events.append(("began",))
+
+        def work_ended(self) -> None:
+            """Record an end."""
+            self.events.append(("ended",))
+
+    work = Work()
+    engine = engine_of(FakeSource("s1", DOWN, out(PAGE)), observer=work)
+    find(engine)
+    assert [work.events[0], *work.events[-2:]] == [("began",), ("ended",), ("search", "fleet", "miss", False)]
+    find(engine)
+    work.events.clear()
+    assert engine.cached(SearchRequest(("q",)), "fleet") is not None
+    assert work.events == [("search", "fleet", "hit", True)]
+
+
+def test_events_are_passed_on_to_every_observer() -> None:
+    """Observer: all events of the protocol, in the order of the observers."""
+    heard: list[tuple[str, str, tuple[object, ...]]] = []
+
+    class Listener:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def __getattr__(self, event: str) -> Callable[..., None]:
+            return lambda *values, **named: heard.append((self.name, event, (*values, *named.values())))
+
+    events: dict[str, tuple[object, ...]] = {
+        "call_ended": ("s1", "ok", 0.1, 1, ""),
+        "call_skipped": ("s1", "daily cap"),
+        "breaker_changed": ("s1", "open"),
+        "work_began": (),
+        "work_ended": (),
+        "fetch_ended": ("ok", "miss", 0.1),
+        "batch_items_ended": ("ok", 2),
+        "batch_items_waiting": (3,),
+        "cache_resized": (4,),
+        "auth_failed": (),
+        "line_dropped": (),
+    }
+    observers: Any = Observers(Listener("a"), Listener("b"))
+    null: Any = NullObserver()
+    for event, values in events.items():
+        getattr(observers, event)(*values)
+        assert getattr(null, event)(*values) is None
+    observers.search_ended("fleet", "hit", 0.1, answered=True)
+    expected = [(name, *each) for each in events.items() for name in "ab"]
+    expected += [(name, "search_ended", ("fleet", "hit", 0.1, True)) for name in "ab"]
+    assert heard == expected
+    methods = {name for name in vars(Observer) if not name.startswith("_")}
+    assert methods == {*events, "search_ended"} == {name for name in vars(NullObserver) if not name.startswith("_")}
+
+
+def test_counts_of_usage_are_passed_on() -> None:
+    """Usage: to each of several, in their order."""
+    heard: list[tuple[object, ...]] = []
+
+    class Listener(NullUsage):
+        def called(self, source: str) -> None:
+            heard.append(("called", source))
+
+        def refused(self, source: str, calls: int) -> None:
+            heard.append(("refused", source, calls))
+
+        def spared(self, calls: Spared, *, shared: bool) -> None:
+            heard.append(("spared", calls, shared))
+
+    usages = Usages(Listener(), NullUsage(), Listener())
+    usages.called("s1")
+    usages.refused("s2", 3)
+    usages.spared((("s1", 2),), shared=True)
+    assert heard == [
+        each for each in (("called", "s1"), ("refused", "s2", 3), ("spared", (("s1", 2),), True)) for _ in range(2)
+    ]

@@ -14,11 +14,17 @@ def run_fetch(services: Services, caller: Caller, request: FetchRequest) -> tupl
     Raises FetchError.
     """
     assert services.fetcher is not None  # the routes are there only with it
-    fetched = services.fetcher().fetch(request, caller.name, caller.cls)
+    services.observer.work_began()
+    try:
+        fetched = services.fetcher().fetch(request, caller.name, caller.cls)
+    finally:
+        services.observer.work_ended()
     outcome = fetched.outcome
+    state = outcome.state if isinstance(outcome, Failed) else "ok"
+    services.observer.fetch_ended(state, fetched.cache, fetched.seconds)
     services.log.record_fetch(
         caller,
-        state=outcome.state if isinstance(outcome, Failed) else "ok",
+        state=state,
         ms=round(fetched.seconds * 1000),
         size=fetched.bytes,
         hops=fetched.hops,

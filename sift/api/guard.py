@@ -17,7 +17,7 @@ from sift.errors import UnauthorizedError
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
 
-OPEN = "/healthz"
+OPEN = ("/healthz", "/readyz")
 CALLER = "sift.caller"
 """The WSGI environ key of a caller already authenticated; no request header can set it."""
 
@@ -30,7 +30,7 @@ def install(app: Flask) -> None:
 def _identify() -> Response | None:
     environ = request.environ
     path = environ.get("PATH_INFO", "")  # not request.path, which collapses leading slashes
-    if path == OPEN:
+    if path in OPEN:
         return None
     if CALLER in environ:
         g.caller = environ[CALLER]

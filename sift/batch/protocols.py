@@ -79,6 +79,9 @@ class Jobs(Protocol):
     def due(self) -> float | None:
         """Return the seconds until an item can be claimed, as far as is known now; None when none waits."""
 
+    def waiting(self) -> int:
+        """Return how many items wait for their next attempt, of all callers."""
+
     def ended(self) -> tuple[Ended, ...]:
         """Return the batches that have ended, each of them once and to one caller of this method only."""
 

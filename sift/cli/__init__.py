@@ -16,11 +16,13 @@ from sift.cli.fetch import fetch
 from sift.cli.guard import guard
 from sift.cli.key import key
 from sift.cli.mcp import mcp
+from sift.cli.overview import show_status
 from sift.cli.search import search
 from sift.cli.status import ExitStatus
 from sift.cli.store import store
 from sift.cli.terminal import complain, prepare_streams, silence
 from sift.cli.usage import usage
+from sift.cli.worker import worker
 from sift.errors import ConfigError
 
 __all__ = ["ExitStatus", "main"]
@@ -34,7 +36,7 @@ def sift() -> None:
     """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-for command in (search, fetch, batch, usage, doctor, guard, key, store, mcp):
+for command in (search, fetch, batch, show_status, usage, doctor, guard, key, store, worker, mcp):
     sift.add_command(command)
 
 

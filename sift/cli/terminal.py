@@ -82,6 +82,10 @@ class Screen(NamedTuple):
         """Return text that is shown in red."""
         return f"\x1b[31m{text}\x1b[0m" if self.has_colour else text
 
+    def cleared(self) -> str:
+        """Return what empties the screen, if it can be emptied."""
+        return "\x1b[H\x1b[2J" if self.has_styles else ""
+
 
 def screen(environ: Mapping[str, str], stream: TextIO | None = None) -> Screen | None:
     """Return what the terminal behind a stream, stdout unless told otherwise, can show; None when it is no terminal."""

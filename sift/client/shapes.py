@@ -51,7 +51,8 @@ def is_health(status: int, payload: dict[str, Any]) -> bool:
 def is_status(status: int, payload: dict[str, Any]) -> bool:
     """Return whether this can be a service's status."""
     if status == 200:
-        return _are(dict, payload.get("sources")) and isinstance(payload.get("version"), str)
+        known = isinstance(payload.get("version"), str) and isinstance(payload.get("cache"), dict)
+        return known and _are(dict, payload.get("sources"))
     return status not in GATEWAY and _is_error(status, payload)
 
 

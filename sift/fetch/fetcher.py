@@ -6,13 +6,13 @@ import hashlib
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sift.errors import ExtractError, FetchError, RefusedURLError
-from sift.fetch.extract.extractor import Extractor
-from sift.fetch.extract.model import Document
+from sift.fetch.extract.model import Document, Extract, Format
 from sift.fetch.model import CacheUse, Failed, Fetched, FetchRequest, Page, RawPage, Sizes
 from sift.fetch.page import open_page
 from sift.fetch.places import Places
@@ -35,16 +35,75 @@ class Pages(Protocol):
         """Store a page of so many bytes."""
 
 
+class Extractor(Protocol):
+    """What finds the text of pages; `extract.Extractor`, or a portion of it."""
+
+    takes_pdf: bool
+
+    @property
+    def version(self) -> str:
+        """What extracts, with versions: another one may extract something else."""
+
+    def extract(self, document: Document, format: Format, *, html: bool = False, deadline: float) -> Extract:
+        """Return the readable text of a document. Raises TimeoutError at the deadline (monotonic), and ExtractError."""
+
+    def close(self) -> None:
+        """End what runs beside the service."""
+
+
 def no_bundled_page(url: str) -> bytes | None:
     """Return None: without the demo no page is bundled."""
     return None
 
 
+def never() -> bool:
+    """Return False: nobody gives this fetch up."""
+    return False
+
+
+class _Opened(NamedTuple):
+    """What opening a page came to, and the delay that its host's robots.txt asks for, if it does."""
+
+    outcome: Page | Failed
+    delay: float | None = None
+
+
+class _Asking:
+    """Asks the robots.txt of each host of one fetch.
+
+    delay: what that of the first host says. Later ones are those of redirects, whose hosts are nobody's to wait for.
+    """
+
+    def __init__(self, robots: Robots | None, deadline: float, is_given_up: Callable[[], bool]) -> None:
+        self._robots = robots
+        self._deadline = deadline
+        self._is_given_up = is_given_up
+        self._is_first = True
+        self.delay: float | None = None
+
+    def __call__(self, target: Target) -> None:
+        """Raise FetchError when a page may not be asked for, or need not be any more."""
+        is_first, self._is_first = self._is_first, False
+        self._check()
+        if self._robots is not None:
+            rules = self._robots.verdict(target, self._deadline)
+            if is_first:
+                self.delay = rules.delay
+            if not rules.allowed:
+                raise FetchError("robots disallow")
+            self._check()
+
+    def _check(self) -> None:
+        if self._is_given_up():
+            raise FetchError("fetch timeout")
+
+
 class Fetcher:
     """Opens pages.
 
-    robots: None when robots.txt does not count for single fetches. bundled: returns the HTML of a demo page, None for
-    any other URL. clock: monotonic seconds. now: the current UTC time.
+    places: None when the threads that use it are as many as pages may be opened at a time. robots: None when robots.txt
+    does not count for these fetches. bundled: returns the HTML of a demo page, None for any other URL. clock: monotonic
+    seconds. now: the current UTC time.
     """
 
     def __init__(
@@ -53,7 +112,7 @@ class Fetcher:
         extractor: Extractor,
         pages: Pages,
         *,
-        places: Places,
+        places: Places | None,
         robots: Robots | None,
         bundled: Callable[[str], bytes | None] = no_bundled_page,
         clock: Callable[[], float] = time.monotonic,
@@ -65,16 +124,22 @@ class Fetcher:
         self._extractor = extractor
         self._pages = pages
         self._places = places
-        self.each = places.each
+        self.each = 1 if places is None else places.each
         """How many pages one caller may open at a time."""
         self._robots = robots
         self._bundled = bundled
         self._clock = clock
         self._now = now
-        self._flights: SingleFlight[Page | Failed] = SingleFlight()
+        self._flights: SingleFlight[_Opened] = SingleFlight()
 
-    def fetch(self, request: FetchRequest, caller: str, cls: str) -> Fetched:
-        """Open the page of a valid request; never raises for what a page, a host or a name server does."""
+    def fetch(
+        self, request: FetchRequest, caller: str, cls: str, is_given_up: Callable[[], bool] | None = None
+    ) -> Fetched:
+        """Open the page of a valid request; never raises for what a page, a host or a name server does.
+
+        is_given_up: says whether nobody wants the page any more, if that can be; the fetch then ends soon, whatever
+        the host does, and what it came to means nothing.
+        """
         began = self._clock()
         deadline = began + request.timeout
         try:
@@ -86,53 +151,59 @@ class Fetcher:
         if page is not None and began - page.at < request.max_age:
             return Fetched(page, "hit", self._clock() - began)
         try:
-            with self._places.place(caller):
-                outcome, is_shared = self._share(key, lambda: self._open(request, target, key, deadline), deadline)
+            with self._places.place(caller) if self._places is not None else nullcontext():
+                opened, is_shared = self._share(
+                    key, lambda: self._open(request, target, key, deadline, is_given_up), deadline
+                )
         except FetchError as error:
-            return self._ended(Failed(error.state, error.hint), cls, began)
-        return self._ended(outcome, cls, began, is_shared=is_shared)
+            return self._ended(Failed.of(error), cls, began)
+        return self._ended(opened.outcome, cls, began, opened.delay, is_shared=is_shared)
 
     def close(self) -> None:
         """End what runs beside the service."""
         self._extractor.close()
 
-    def _ended(self, outcome: Page | Failed, cls: str, began: float, *, is_shared: bool = False) -> Fetched:
+    def _ended(
+        self, outcome: Page | Failed, cls: str, began: float, delay: float | None = None, *, is_shared: bool = False
+    ) -> Fetched:
         seconds = self._clock() - began
         use: CacheUse = "shared" if is_shared else "miss"
         if isinstance(outcome, Failed):
-            return Fetched(outcome.for_class(cls), use, seconds)
-        return Fetched(outcome, use, seconds, 0 if is_shared else outcome.sizes.wire, outcome.hops)
+            return Fetched(outcome.for_class(cls), use, seconds, delay=delay)
+        return Fetched(outcome, use, seconds, 0 if is_shared else outcome.sizes.wire, outcome.hops, delay)
 
-    def _share(self, key: bytes, call: Callable[[], Page | Failed], deadline: float) -> tuple[Page | Failed, bool]:
+    def _share(self, key: bytes, call: Callable[[], _Opened], deadline: float) -> tuple[_Opened, bool]:
         """Return what a fetch comes to, and whether another request made it. Raises FetchError at the deadline."""
         while True:
             try:
-                outcome, is_shared = self._flights.run(key, call, deadline - self._clock())
+                opened, is_shared = self._flights.run(key, call, deadline - self._clock())
             except TimeoutError:
                 raise FetchError("fetch timeout") from None
-            if not (is_shared and outcome == Failed("fetch timeout") and self._clock() < deadline):
-                return outcome, is_shared  # else that one had less time than this one
+            if not (is_shared and opened.outcome == Failed("fetch timeout") and self._clock() < deadline):
+                return opened, is_shared  # else that one had less time than this one, or was given up
 
-    def _open(self, request: FetchRequest, target: Target, key: bytes, deadline: float) -> Page | Failed:
+    def _open(
+        self,
+        request: FetchRequest,
+        target: Target,
+        key: bytes,
+        deadline: float,
+        is_given_up: Callable[[], bool] | None,
+    ) -> _Opened:
+        ask = _Asking(self._robots, deadline, is_given_up or never)
         try:
-            raw = self._raw(target, deadline)
+            raw = self._raw(target, lambda: Call(deadline, self._clock, is_given_up=is_given_up), ask)
             page = self._page(request, raw, deadline)
         except FetchError as error:
-            return Failed(error.state, error.hint)
+            return _Opened(Failed.of(error), ask.delay)
         if raw.keeps:
             self._pages.put(key, page, memory(page))
-        return page
+        return _Opened(page, ask.delay)
 
-    def _raw(self, target: Target, deadline: float) -> RawPage:
+    def _raw(self, target: Target, call: Callable[[], Call], ask: Callable[[Target], None]) -> RawPage:
         if (html := self._bundled(target.url)) is not None:
             return RawPage(target.url, 200, "text/html", "utf-8", html, len(html), warnings=(DEMO_WARNING,))
-
-        def ask(each: Target) -> None:
-            if self._robots is not None and not self._robots.verdict(each, deadline).allowed:
-                raise FetchError("robots disallow")
-
-        takes_pdf = self._extractor.takes_pdf
-        return open_page(self._web, target, lambda: Call(deadline, self._clock), ask, takes_pdf=takes_pdf)
+        return open_page(self._web, target, call, ask, takes_pdf=self._extractor.takes_pdf)
 
     def _page(self, request: FetchRequest, raw: RawPage, deadline: float) -> Page:
         document = Document(raw.body, raw.content_type, raw.charset, raw.url)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from sift.errors import FetchError
 from sift.fetch.extract.model import Extract, Format
 from sift.fetch.fields import MAX_AGE, MAX_CHARS, TIMEOUT
 
@@ -78,11 +79,18 @@ class Page:
 class Failed:
     """A fetch without a page.
 
-    state, hint: of closed vocabularies (contract: Fetch).
+    state, hint: of closed vocabularies (contract: Fetch). retry_after: seconds after which the site wants to be asked
+    again, if it said so; callers are not told.
     """
 
     state: str
     hint: str = ""
+    retry_after: float | None = None
+
+    @classmethod
+    def of(cls, error: FetchError) -> Failed:
+        """Return the failure that an error stands for."""
+        return cls(error.state, error.hint, error.retry_after)
 
     def for_class(self, cls: str) -> Failed:
         """Return what a caller of this class may learn: no answer may tell a restricted one what is inside."""
@@ -96,6 +104,8 @@ class Fetched:
     """What a fetch came to, for the answer and the log.
 
     cache: `hit`, `miss` or `shared`. seconds: how long it took. bytes, hops: of this fetch, 0 from the cache.
+    delay: seconds that the robots.txt of the page's host asks for between visits; None when it does not say, or was not
+    asked.
     """
 
     outcome: Page | Failed
@@ -103,3 +113,4 @@ class Fetched:
     seconds: float
     bytes: int = 0
     hops: int = 0
+    delay: float | None = None

@@ -15,6 +15,7 @@ from sift.guard.url import Target
 from sift.wire.body import EncodingError, read_upto
 from sift.wire.call import Call
 from sift.wire.exchange import Reply
+from sift.wire.retry import retry_after
 
 REDIRECTS = frozenset({301, 302, 303, 307, 308})
 MAX_REDIRECTS = 5
@@ -77,7 +78,8 @@ def _reference(location: str) -> str:
 
 def _read(target: Target, reply: Reply, call: Call, *, takes_pdf: bool) -> RawPage:
     if not 200 <= reply.status < 300:
-        raise FetchError("fetch failed", f"status {reply.status}")
+        rest = retry_after(reply.headers.get("retry-after", ""))
+        raise FetchError("fetch failed", f"status {reply.status}", retry_after=rest)
     declared, charset = _content_type(reply.headers.get("content-type", ""))
     kind = declared
     if declared:

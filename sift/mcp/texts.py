@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ LIMIT = 40_000
 """Characters of an answer at most."""
 _NOTES = 4000  # characters that notes may take
 _ROOM = 200  # characters for saying what was cut
+_POSING = re.compile(r"(?m)^(?=[0-9]+\. |Note: |\[Cut: )")
 _SCREEN = Screen(LIMIT, 0, has_styles=False, has_colour=False, ellipsis="…")
 
 Item = dict[str, Any]
@@ -59,7 +61,7 @@ def batch_text(items: Sequence[Item], warnings: Iterable[str], *, waited: float)
     notes = [*_notes(warnings), said]
     heads = [f"{number}. {_item_head(item)}" for number, item in enumerate(items, 1)]
     room = LIMIT - sum(_length(text) + _ROOM for text in [*notes, *heads])
-    contents = [item["result"]["content"] if item["state"] == "ok" else "" for item in items]
+    contents = [_own(item["result"]["content"]) if item["state"] == "ok" else "" for item in items]
     most = level([len(content) for content in contents], room)
     blocks = [
         _joined([head, *(_piece(item["result"], 0, most) if item["state"] == "ok" else [])])
@@ -115,14 +117,26 @@ def _item_head(item: Item) -> str:
 def _piece(page: Item, start: int, room: int) -> list[str]:
     """Return as much of a page's text as there is room for, and how to read on where there is more."""
     content, following, total = page["content"], page.get("next_start"), page["chars"]
-    if len(content) > room:
-        end = max(content.rfind("\n", room // 2, max(room, 0)), content.rfind(" ", room // 2, max(room, 0)))
-        end = end if end > 0 else max(room, 0)
-        content, following = content[:end], start + end
+    shown = _own(content)
+    end = len(content)
+    while len(shown) > max(room, 0):
+        end = _line_end(content, end - max(len(shown) - room, 1))
+        shown, following = _own(content[:end]), start + end
     if not content and following is None:
         return [f"No text from there on: it has {total} characters." if total else "No text."]
     more = [] if following is None else [f"[Cut: the text has {total} characters; start={following} reads on.]"]
-    return [text for text in (printable_lines(content), *more) if text]
+    return [text for text in (shown, *more) if text]
+
+
+def _own(content: str) -> str:
+    """Return a page's text as it is shown: no line of it begins as this module's own do."""
+    return _POSING.sub(" ", printable_lines(content))
+
+
+def _line_end(text: str, most: int) -> int:
+    """Return where a line ends, or else a word, behind the first half of these characters; all of them if none does."""
+    low, high = max(most, 0) // 2, max(most, 0)
+    return max(text.rfind("\n", low, high), text.rfind(" ", low, high), 0) or high
 
 
 def _fitting(blocks: Sequence[str], room: int) -> int:

@@ -74,7 +74,11 @@ class Engine:
     def search(self, request: SearchRequest, caller_class: CallerClass) -> Answer | Unavailable:
         """Return the answer to a request, or why no source answered."""
         started = self._clock()
-        found = self._search(request, caller_class)
+        self._observer.work_began()
+        try:
+            found = self._search(request, caller_class)
+        finally:
+            self._observer.work_ended()
         self._observer.search_ended(
             caller_class, found.cache, self._clock() - started, answered=isinstance(found, Answer)
         )

@@ -42,10 +42,13 @@ def lingering(connections: int) -> int:
     return max(1, connections // 8)
 
 
-def raise_limit(threads: int, calls: int) -> int:
-    """Raise the limit of open files to what is needed, as far as the system lets us; return the one that holds."""
+def raise_limit(threads: int, calls: int, others: int = 0) -> int:
+    """Raise the limit of open files to what is needed, as far as the system lets us; return the one that holds.
+
+    others: files that are open beside those of requests.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = BASE + threads * (calls + 1) + _wanted(threads) * 9 // 8 + 1
+    needed = BASE + others + threads * (calls + 1) + _wanted(threads) * 9 // 8 + 1
     if soft != resource.RLIM_INFINITY and soft < needed:
         most = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         with suppress(OSError, ValueError):  # a sandbox forbids it

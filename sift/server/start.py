@@ -11,22 +11,28 @@ from sift.app import open_keys
 from sift.auth.identify import KeyFile
 from sift.config import Config, unknown_variables
 from sift.server.capacity import fit, raise_limit
+from sift.server.headcount import Headcount
 from sift.sources import DECLARED
 from sift.store.mark import Mark
 from sift.store.open import check_store
+
+FILES_OF_A_VISIT = 4
+"""Files that a thread which opens pages of batches needs: a connection, its check, the store's, a child's pipes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
     """The settings, with as many threads as the limit of open files allows; and what goes with them.
 
-    keys: None without authentication. mark: what all processes know about the ledger. connections: how many a worker
-    may accept. cpus: those that the service may use, before a worker is pinned to one of them.
+    keys: None without authentication. mark: what all processes know about the ledger. headcount: how many workers there
+    are to be. connections: how many a worker may accept. cpus: those that the service may use, before a worker is
+    pinned to one of them.
     """
 
     config: Config
     keys: KeyFile | None
     mark: Mark
+    headcount: Headcount
     connections: int
     cpus: frozenset[int]
 
@@ -43,7 +49,7 @@ def start() -> Start:
     for name, meant in unknown_variables(os.environ, DECLARED).items():
         output.write("warning", "unknown_setting", {"name": name, **({"did_you_mean": meant} if meant else {})})
     calls = len(config.sources) * (2 if config.demo else 1)  # the demo answers them in the same process
-    limit = raise_limit(config.threads, calls)
+    limit = raise_limit(config.threads, calls, FILES_OF_A_VISIT * config.batch_workers)
     capacity = fit(config.threads, calls, limit)
     if capacity.threads < config.threads:
         output.write("warning", "few_open_files", {"limit": limit, "threads": capacity.threads})
@@ -51,4 +57,4 @@ def start() -> Start:
         output.write("warning", event, fields)
     keys = open_keys(config.keys_file) if config.auth else None
     cpus = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else frozenset()
-    return Start(replace(config, threads=capacity.threads), keys, Mark(), capacity.connections, cpus)
+    return Start(replace(config, threads=capacity.threads), keys, Mark(), Headcount(), capacity.connections, cpus)

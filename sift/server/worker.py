@@ -9,6 +9,7 @@ This is the one module that builds on how gunicorn's worker works inside. What i
 * until `init_signals`, signals to a worker go into the copy of the master's `SIG_QUEUE` that it was forked with;
 * `handle_exit` is the handler of SIGTERM, with which a stop and a reload begin; `wsgi` is the application;
 * `notify` is called on the main thread at least once a second;
+* `alive` is true until the worker is told to stop;
 * `run` returns when the worker has been told to stop and has answered what it had taken.
 
 tests/server/test_worker.py compares these with the installed release.
@@ -22,6 +23,7 @@ import queue
 import signal
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
@@ -33,6 +35,8 @@ from sift.server.capacity import lingering
 from sift.server.linger import SECONDS, Lingering
 
 STOPS = (signal.SIGTERM, signal.SIGQUIT)
+WATCH_EVERY = 1.0
+"""Seconds between two looks for batches; gunicorn's own rounds are a second apart when nothing happens."""
 OUT_OF_FILES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -43,6 +47,9 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
     look_every = LOOK_EVERY
     pinned: Pinned | None = None
     next_look = 0.0
+    watch: Callable[[], None] = staticmethod(lambda: None)
+    retire: Callable[[], None] = staticmethod(lambda: None)
+    next_watch = 0.0
 
     def init_process(self) -> None:
         """Set up what belongs to this process, then run."""
@@ -56,11 +63,17 @@ class Worker(gthread.ThreadWorker):  # type: ignore[misc]
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def notify(self) -> None:
-        """Tell the master that this worker is alive, and look after its CPU."""
+        """Tell the master that this worker is alive, and look after its CPU and its batches."""
         super().notify()
-        if self.pinned is not None and (now := time.monotonic()) >= self.next_look:
+        now = time.monotonic()
+        if self.pinned is not None and now >= self.next_look:
             self.next_look = now + self.look_every
             self.pinned.look()
+        if not self.alive:
+            self.retire()
+        elif now >= self.next_watch:
+            self.next_watch = now + WATCH_EVERY
+            self.watch()
 
     def handle_exit(self, sig: int, frame: Any) -> None:
         """End when all is answered; whoever waits for a batch is answered now."""

@@ -54,6 +54,7 @@ class MemoryCache:
     Expired answers are swept by a thread, which is there as long as there are answers.
 
     clock: monotonic seconds. sleep: waits between two sweeps. start: starts the thread, or raises RuntimeError.
+    resized: called with the number of answers when that may have changed, under the lock.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class MemoryCache:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
         start: Callable[[Callable[[], None]], None] = _start_thread,
+        resized: Callable[[int], None] = lambda entries: None,
     ) -> None:
         self._ttl = ttl
         self._clock = clock
         self._sweeping = partial(_keep_sweeping, weakref.ref(self), sleep)
         self._start = start
+        self._resized = resized
         self._lock = threading.Lock()  # cachetools' classes are not thread-safe, not even for reading
         self._answers = _Answers(entries)
         self._is_swept = False
@@ -78,6 +81,7 @@ class MemoryCache:
             result = self._answers.get(key)
             if result is not None and self._clock() >= self._answers.expiries[key]:
                 self._answers.drop(key)
+                self._resized(len(self._answers))
                 result = None
             return result
 
@@ -91,6 +95,7 @@ class MemoryCache:
             self._answers[key] = result
             self._answers.expiries[key] = self._clock() + min(self._ttl, seconds)
             self._answers.expiries.move_to_end(key)
+            self._resized(len(self._answers))
 
     def __len__(self) -> int:
         """Return the number of answers that have not expired."""
@@ -111,12 +116,15 @@ class MemoryCache:
         """Drop some of the answers that have expired; return whether there may be more of them."""
         with self._lock:
             now, expiries = self._clock(), self._answers.expiries
-            for _ in range(SWEEP_ENTRIES):
-                key = next(iter(expiries), None)
-                if key is None or now < expiries[key]:
-                    return False
-                self._answers.drop(key)
-            return True
+            try:
+                for _ in range(SWEEP_ENTRIES):
+                    key = next(iter(expiries), None)
+                    if key is None or now < expiries[key]:
+                        return False
+                    self._answers.drop(key)
+                return True
+            finally:
+                self._resized(len(self._answers))
 
     def _ends_sweeping(self) -> bool:
         """Return whether there is nothing left to sweep; the next answer that is stored then starts it again."""

@@ -121,5 +121,6 @@ class Connection:
         if event != select.POLLIN:
             poll = select.poll()
             poll.register(self._socket, event)
-        if not poll.poll(self.call.left() * 1000):
-            raise TimeoutError("deadline")
+        while not poll.poll(min(left := self.call.left(), self.call.longest_wait) * 1000):
+            if left <= self.call.longest_wait:
+                raise TimeoutError("deadline")

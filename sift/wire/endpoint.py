@@ -10,8 +10,6 @@ import json
 import time
 import zlib
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 from urllib.parse import quote_plus, urlsplit
@@ -24,6 +22,7 @@ from sift.wire.exchange import Exchange
 from sift.wire.pool import Pool
 from sift.wire.reasons import reason
 from sift.wire.resolver import Resolver
+from sift.wire.retry import retry_after
 from sift.wire.transport import HTTPAdapter, PreparedRequest, RequestConnectionError, RequestTimeout, Response
 
 MAX_BODY = 4 * 1024 * 1024
@@ -165,18 +164,5 @@ def _check_status(status: int, headers: Mapping[str, str]) -> None:
         return
     if 300 <= status < 400:
         raise SourceError("redirect refused")
-    retry_after = _seconds(headers.get("retry-after", "")) if status in (429, 503) else None
-    raise SourceError(f"http {status}", counts=status == 429 or status >= 500, retry_after=retry_after)
-
-
-def _seconds(retry_after: str) -> float | None:
-    """Parse a Retry-After header, seconds or a date; None if it is neither, or in the past."""
-    text = retry_after.strip()
-    if text.isascii() and text.isdigit():
-        return float(text[:9]) or None
-    try:
-        moment = parsedate_to_datetime(text)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    left = (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
-    return left if left > 0 else None
+    rest = retry_after(headers.get("retry-after", "")) if status in (429, 503) else None
+    raise SourceError(f"http {status}", counts=status == 429 or status >= 500, retry_after=rest)

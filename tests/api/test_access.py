@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -85,10 +86,11 @@ def rules(tmp_path: Path) -> set[str]:
     return {rule.rule for rule in create_app(Config.from_env(environ, DECLARED)).url_map.iter_rules()}
 
 
-def test_every_route_but_healthz_needs_a_key(guarded: Guarded, tmp_path: Path) -> None:
+def test_every_route_but_those_for_health_needs_a_key(guarded: Guarded, tmp_path: Path) -> None:
     """contract: Callers: every path and method answers 401 in the version's format, and no vendor is called."""
     paths = rules(tmp_path)
-    assert {"/healthz", "/v1/search", "/v1/status", "/v2/search", "/tavily/search", "/tavily/extract"} <= paths
+    assert {"/healthz", "/readyz", "/metrics", "/v1/search", "/v1/status", "/v2/search"} <= paths
+    assert {"/tavily/search", "/tavily/extract"} <= paths
     unknown = [
         "/",
         "/v1",
@@ -101,18 +103,21 @@ def test_every_route_but_healthz_needs_a_key(guarded: Guarded, tmp_path: Path) -
         "/healthz/",
         "/healthz/x",
         "//healthz",
+        "//readyz",
+        "/readyz/",
+        "/metrics/",
         "/v1/../healthz",
         "/HEALTHZ",
     ]
-    for path in [*sorted(paths - {"/healthz"}), *unknown]:
+    for path in [*sorted(paths - {"/healthz", "/readyz"}), *unknown]:
         for method in METHODS:
             answer = parse(exchange(guarded.service, head(path, "Content-Length: 0", method=method)))
             assert (path, method, answer.status) == (path, method, 401)
             assert answer.headers["www-authenticate"] == 'Bearer realm="sift"'
             if method != "HEAD":
                 assert answer.json() == REFUSALS.get(path[: path.find("/", 1) + 1], V1_REFUSAL)
-    for method in METHODS:
-        answer = parse(exchange(guarded.service, head("/healthz", method=method)))
+    for path, method in product(("/healthz", "/readyz"), METHODS):
+        answer = parse(exchange(guarded.service, head(path, method=method)))
         assert answer.status == (200 if method in ("GET", "HEAD") else 405)
     assert guarded.vendors.seen == []
 

@@ -190,6 +190,10 @@ def test_canary_is_found_nowhere(vendors: Vendors, tmp_path: Path, level: str) -
                 nginx.front.post("/v1/search?q=" + CANARY, {"query": CANARY}, bearer(tokens["fleet"]))
                 written += nginx.output()
         if level != "debug":
+            shown = b"".join(service.get(path, bearer(tokens["fleet"])).body for path in ("/metrics", "/v1/status"))
+            assert b"sift_searches_total" in shown
+            for word in (*CANARY_FORMS, *VENDOR_KEYS, b"-bot", *(token[5:13].encode() for token in tokens.values())):
+                assert word not in shown.lower() + shown
             assert service.process is not None
             titles = b"".join(map(title, [service.process.pid, *workers(service)]))
     written += service.log() + titles

@@ -32,6 +32,7 @@ def test_status_names_version_start_sources_cache_and_demo_in_order() -> None:
     assert list(status({}).items()) == [
         ("version", __version__),
         ("since", "2026-09-29T12:00:00Z"),
+        ("workers", 1),
         ("sources", [{"name": "a"}, {"name": "b"}, {"name": "c"}]),
         ("cache", {"entries": 0, "hit_rate": 0.0}),
         ("demo", False),

@@ -8,7 +8,19 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from tests.bench import capacity, domain_rows, fetch_rows, http_rows, local_rows, memory_rows, peers, profiles, report
+from tests.bench import (
+    batch_rows,
+    capacity,
+    domain_rows,
+    fetch_rows,
+    http_rows,
+    local_rows,
+    memory_rows,
+    metrics_rows,
+    peers,
+    profiles,
+    report,
+)
 from tests.bench.http_rows import Effort
 from tests.bench.load import NotMeasuredError
 from tests.bench.processes import Meter
@@ -29,6 +41,8 @@ GROUPS: dict[str, tuple[Measure, str]] = {
     "start": (http_rows.start, "start"),
     "expiry": (local_rows.expiry, "expiry"),
     "fetch": (fetch_rows.fetching, "fetch-added"),
+    "batches": (batch_rows.batches, "batch-idle"),
+    "metrics": (metrics_rows.counting, "metrics-cached"),
     "peers": (peers.peers, "searx"),
 }
 """The groups of rows; each with the row that is marked when the group fails."""

@@ -20,7 +20,7 @@ from tests.world import network
 from tests.world.namespace import Namespace, UnavailableError
 
 PAGES = "8.8.32.1"
-"""The address of the pages; there is one of this name in the namespaces only."""
+"""The first of the pages' addresses; there are such in the namespaces only."""
 GUARDED = [
     f"{scheme}://{host}{path}"
     for scheme in ("http", "https")
@@ -36,7 +36,14 @@ def fetching(stage: Stage, effort: Effort) -> Iterator[Finding]:
         with ExitStack() as stack:
             yield from _in_namespaces(stack, effort)
     except UnavailableError as error:
-        for name in ("fetch-added", "fetch-throughput", "fetch-cached", "fetch-memory", "fetch-searches"):
+        for name in (
+            "fetch-added",
+            "fetch-throughput",
+            "fetch-cached",
+            "fetch-memory",
+            "fetch-searches",
+            "batch-searches",
+        ):
             yield Finding(name, absent=str(error))
 
 
@@ -45,7 +52,7 @@ def _in_namespaces(stack: ExitStack, effort: Effort) -> Iterator[Finding]:
     stack.callback(inside.close)
     stack.callback(outside.close)
     network.join(inside, outside)
-    pages = outside.popen([sys.executable, "-m", "tests.bench.pages", PAGES, "80"])
+    pages = outside.popen([sys.executable, "-m", "tests.bench.pages", "0.0.0.0", "80"])
     stack.callback(pages.wait)
     stack.callback(pages.terminate)
     command = [sys.executable, "-m", "tests.bench.fetching", PAGES, str(effort.rounds), str(effort.seconds)]

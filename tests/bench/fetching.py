@@ -121,6 +121,26 @@ def searches(fetches: Fetches, effort: Effort) -> Iterator[Finding]:
     yield Finding("fetch-searches", median(ratios), min(ratios), max(ratios), note)
 
 
+def batch_searches(fetches: Fetches, effort: Effort) -> Iterator[Finding]:
+    """Compare kept searches while the pages of a batch are opened with kept searches alone."""
+    stage = fetches.stage
+    service = stage.service("batch-searches", "wsgi:app")
+    target = stage.cached(service)
+    pattern, prefix = open_loop(SEARCHES, effort.seconds * 2), fetches.address.rpartition(".")[0]
+    ratios, alone, beside = [], [], []
+    for _ in range(effort.rounds):
+        (calm,) = interleave([target], pattern, 1, open_loop(SEARCHES, 0.5))[0]
+        urls = [f"http://{prefix}.{host}/article/{next(_numbers)}" for host in range(1, 101)]
+        stage.ask(service, {"urls": urls}, "/v1/batch")
+        (busy,) = interleave([target], pattern, 1, open_loop(SEARCHES, 0.5))[0]
+        alone.append(calm.quantile(0.99) * 1000)
+        beside.append(busy.quantile(0.99) * 1000)
+        ratios.append(beside[-1] / alone[-1])
+        threading.Event().wait(2.0)  # the next round begins without a batch
+    note = f"p99 {median(beside):.1f} against {median(alone):.1f} ms"
+    yield Finding("batch-searches", median(ratios), min(ratios), max(ratios), note)
+
+
 @contextmanager
 def hostile_fetches(fetches: Fetches, service: Process) -> Iterator[None]:
     """Keep all 16 places of a service busy with hostile fetches, those of four callers."""
@@ -150,7 +170,14 @@ def main(address: str, rounds: str, seconds: str) -> None:
     urllib.request.install_opener(urllib.request.build_opener(urllib.request.ProxyHandler({})))
     with Stage() as stage:
         fetches = Fetches(stage, address)
-        for rows in (added(fetches, effort), cached(fetches, effort), memory_use(fetches), searches(fetches, effort)):
+        groups = (
+            added(fetches, effort),
+            cached(fetches, effort),
+            memory_use(fetches),
+            searches(fetches, effort),
+            batch_searches(fetches, effort),
+        )
+        for rows in groups:
             for finding in rows:
                 said: dict[str, Any] = asdict(finding)
                 print(json.dumps(said), flush=True)

@@ -64,7 +64,16 @@ TARGETS = (
     Target("fetch-cached", "kept page against F", ">=", 0.5),
     Target("fetch-memory", "memory with a warm child, idle", "<=", 110, None, "MiB"),
     Target("fetch-searches", "p99 of cached searches beside 16 hostile fetches", "<=", 2),
+    Target("metrics-cached", "cached hit against F with metrics, 2 workers each", ">=", 0.95),
+    Target("metrics-cpu", "CPU of an uncached query with metrics against without", "<=", 1.03),
+    Target("metrics-scrape", "scrape of 4 workers against prometheus_client alone", "<=", 1.5),
     Target("expiry", "stall when 100,000 entries expire", "<=", 5, None, "ms"),
+    Target("batch-claims-sqlite", "claim + finish, 4 x 8 threads, against 2 updates", ">=", 0.5),
+    Target("batch-claims-postgres", "the same in PostgreSQL", ">=", 0.5),
+    Target("batch-polite-sqlite", "1,000 pages of 50 hosts against their gaps", "<=", 1.2),
+    Target("batch-polite-postgres", "the same in PostgreSQL", "<=", 1.2),
+    Target("batch-idle", "CPU of a worker whose batches have ended", "<=", 1, None, "%"),
+    Target("batch-searches", "p99 of cached searches beside a batch of 100", "<=", 1.5),
 )
 BY_NAME = {target.name: target for target in TARGETS}
 

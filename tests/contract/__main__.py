@@ -25,7 +25,7 @@ NO_ENDPOINT = (
     "sift: no such endpoint; there are POST /v2/search and, unless it is switched off, POST /v2/scrape and "
     "/v2/batch/scrape"
 )
-STATUS = ["version", "since", "sources", "cache", "demo"]
+STATUS = ["version", "since", "workers", "sources", "cache", "demo"]
 ENVELOPE = ["queries", "results", "sources_ok", "sources_failed", "warnings", "cached", "sizes"]
 
 
@@ -114,6 +114,7 @@ def checks(key: list[str]) -> Iterator[Check]:
         return name, "/v2/search", [*key, *data(body)], holds
 
     yield "health is open", "/healthz", [], equals(200, {"status": "ok"})
+    yield "readiness is open", "/readyz", [], equals(200, {"status": "ready"})
     yield (
         "status is for fleet keys",
         "/v1/status",

@@ -41,6 +41,28 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "file.write(format_keys(keys))",
         ],
     },
+    "sift/batch/crew.py": {
+        "_report_fault": [
+            "_log.error('internal_error', extra={'fields': {'type': type(error).__name__, 'at': place}})",
+        ],
+        "_tell": [
+            "_log.info('batch', extra={'fields': ended._asdict()})",
+        ],
+    },
+    "sift/batch/outage.py": {
+        "answered": [
+            "_log.info('batches_resumed')",
+        ],
+        "failed": [
+            "_log.warning('batches_paused', extra={'fields': {'reason': 'store'}})",
+        ],
+    },
+    "sift/server/work.py": {
+        "work": [
+            "output.write('info', 'starting', {'version': __version__})",
+            "output.write('warning', event, fields)",
+        ],
+    },
     "sift/health.py": {
         "call_ended": [
             "_log.info('source_up', extra={'fields': {'source': source, 'failures': failures}})",
@@ -258,6 +280,13 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "tell('nothing was used')",
         ],
     },
+    "sift/cli/overview.py": {
+        "_look": [
+            "complain('forbidden: the key must be of class fleet' if is_class else refusal(response))",
+            "say(document(response.payload, sys.stdout.encoding))",
+            "say(cleared + '\\n'.join(status_lines(response.payload, display)))",
+        ],
+    },
     "sift/cli/service.py": {
         "reaching": [
             "complain(f'{error}; SIFT_URL must be the address of a Sift service')",
@@ -311,6 +340,9 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
         ],
     },
     "sift/gunicorn_conf.py": {
+        "_warn_of_metrics": [
+            "JsonLog(settings.log_level).write('warning', 'metrics_unavailable', {'type': type(error).__name__})",
+        ],
         "_refuse": [
             "sys.exit(1)",
         ],

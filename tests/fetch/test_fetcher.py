@@ -302,3 +302,54 @@ def test_close_ends_the_extractor() -> None:
     bench = Bench({})
     bench.fetcher.close()
     assert bench.extractor.closed
+
+
+def test_robots_txt_asks_for_a_delay_it_is_told_whatever_the_page_did() -> None:
+    """contract: Batch work: of the page's own host, not of those that it redirects to."""
+
+    class Slow(FakeExtractor):
+        def robots(self, body: bytes, agent: str, url: str, *, deadline: float) -> RobotsRules:
+            return RobotsRules(allowed=True, delay=float(body))
+
+    answers = {
+        URL: moved("https://b.com/"),
+        "https://b.com/": page(),
+        "https://c.com/": FetchError("fetch failed", "connect"),
+        "https://d.com/": page(),
+        **{f"https://{host}.com/robots.txt": FakeReply(200, {}, delay) for host, delay in
+           (("a", b"3"), ("b", b"9"), ("c", b"4"))},
+    }  # fmt: skip
+    bench = Bench(answers, extractor=Slow())
+    assert bench.fetch().delay == 3
+    assert bench.fetch("https://c.com/").delay == 4
+    assert bench.fetch("https://d.com/").delay is None
+
+
+def test_busy_site_says_when_to_come_back_the_failure_has_it() -> None:
+    """contract: Batch work."""
+    bench = Bench({URL: FakeReply(503, {"retry-after": "7"}), "https://b.com/": FakeReply(429, {})})
+    assert bench.fetch().outcome == Failed("fetch failed", "status 503", 7.0)
+    assert bench.fetch("https://b.com/").outcome == Failed("fetch failed", "status 429")
+
+
+def test_fetch_is_given_up_nothing_more_is_asked() -> None:
+    """contract: Batch work: neither the page behind its robots.txt, nor the target of a redirect."""
+    is_given_up = False
+
+    def give_up() -> FakeReply:
+        nonlocal is_given_up
+        is_given_up = True
+        return moved("https://b.com/")
+
+    bench = Bench({URL: give_up, "https://b.com/": page()})
+    fetched = bench.fetcher.fetch(FetchRequest(URL), "one", "fleet", lambda: is_given_up)
+    assert fetched.outcome == Failed("fetch timeout")
+    assert bench.web.asked == ["https://a.com/robots.txt", URL]
+    assert bench.web.calls[-1].is_over()
+
+
+def test_threads_are_the_places_as_many_fetches_as_there_are_threads() -> None:
+    """contract: Batch work: batches take no place of single fetches."""
+    web: Any = FakeWeb({URL: page()})
+    fetcher = Fetcher(web, FakeExtractor(), PageCache(), places=None, robots=None)
+    assert isinstance(fetcher.fetch(FetchRequest(URL), "one", "fleet").outcome, Page)

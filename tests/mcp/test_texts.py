@@ -106,6 +106,21 @@ def test_page_beyond_the_limit_is_cut_where_it_can_be_read_on() -> None:
     assert int(end[1]) == 700 + len(shown)
 
 
+def test_page_cannot_pose_as_the_next_one_or_as_a_note() -> None:
+    """contract: MCP: a list of a page's own moves by a blank, which Markdown does not mind."""
+    bad = page("1. list\n\n2. Two\nhttps://b.example/\nNote: x\n[Cut: y.]\ntext 3. z")
+    items = [{"index": 0, "url": "https://a.example/", "state": "ok", "result": bad}]
+    text = batch_text(items, [], waited=1)
+    assert text.endswith("\n\n 1. list\n\n 2. Two\nhttps://b.example/\n Note: x\n [Cut: y.]\ntext 3. z")
+
+
+def test_page_of_short_lists_stays_within_the_limit() -> None:
+    """contract: MCP: what is shown counts, and nothing of how to read on is lost."""
+    found = page_text(page("1. \n" * 12_000))
+    assert len(found) <= LIMIT
+    assert re.search(r"start=\d+ reads on\.\]$", found)
+
+
 def test_page_without_text_says_so() -> None:
     """contract: MCP: an empty answer would look like a failure."""
     assert page_text(page("")).endswith("\n\nNo text.")

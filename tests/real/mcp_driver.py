@@ -32,6 +32,12 @@ async def over_http(url: str, headers: dict):
 
 
 @asynccontextmanager
+async def opened(path: str):
+    with Path(path).open("a") as file:
+        yield file
+
+
+@asynccontextmanager
 async def session_of(transport, revision: str):
     """Connect: by the handshake that all revisions up to 2025-11-25 know, or as the newest revision does."""
     if revision == "handshake":
@@ -48,7 +54,7 @@ async def session_of(transport, revision: str):
 async def call(calls: list, revision="handshake", command=None, env=None, errlog=None, url="", headers=None) -> dict:
     async with AsyncExitStack() as stack:
         if command:
-            log = stack.enter_context(Path(errlog).open("a"))
+            log = await stack.enter_async_context(opened(errlog))
             transport = stdio_client(StdioServerParameters(command=command[0], args=command[1:], env=env), errlog=log)
         else:
             transport = over_http(url, headers or {})

@@ -68,7 +68,7 @@ def test_wrong_method_or_path_json(method: str, path: str, status: int, running:
 
 @pytest.mark.parametrize(("method", "path", "status"), ROUTES, ids=lambda value: str(value))
 def test_wrong_method_or_path_without_key_unauthorized(method: str, path: str, status: int, running: Running) -> None:
-    """contract: Callers: every path but /healthz, unknown ones too, answers 401 without a key."""
+    """contract: Callers: every path but /healthz and /readyz, unknown ones too, answers 401 without a key."""
     reply = without_key(running, method, path)
     assert reply.status == 401
     assert reply.headers["www-authenticate"] == 'Bearer realm="sift"'
@@ -87,18 +87,22 @@ def test_head_like_get_without_body(running: Running) -> None:
     assert without_key(running, "HEAD", "/v1/search").status == 401
 
 
-def test_url_map_every_route_but_healthz_is_locked(running: Running, tmp_path: Path) -> None:
+def test_url_map_every_route_but_those_for_health_is_locked(running: Running, tmp_path: Path) -> None:
     """contract: Callers: no route is open by accident; this test reads the routes from the URL map."""
     source = SourceConfig("searxng", "http://127.0.0.1:1")
     app = create_app(Config((source,), state_dir=tmp_path, keys_file=tmp_path / "keys.json", auth=False))
     routes = [(method, rule.rule) for rule in app.url_map.iter_rules() for method in sorted(rule.methods or ())]
     assert {path for _, path in routes} == {
-        *("/healthz", "/v1/fetch", "/v1/plan", "/v1/search", "/v1/status", "/v1/usage", "/v2/scrape", "/v2/search"),
-    }
+        *("/healthz", "/metrics", "/readyz", "/tavily/extract", "/tavily/search", "/v1/batch",),
+        *("/v1/batch/<id>", "/v1/batch/<id>/errors", "/v1/batch/<id>/results", "/v1/fetch", "/v1/plan",),
+        *("/v1/search", "/v1/status", "/v1/usage", "/v2/batch/scrape", "/v2/batch/scrape/<id>",),
+        *("/v2/batch/scrape/<id>/errors", "/v2/scrape", "/v2/search",),
+    }  # fmt: skip
     for method, path in routes:
-        assert "<" not in path, "this test needs a value for the variable part"
-        expected = 200 if path == "/healthz" else 401
-        assert without_key(running, method, path).status == expected, (method, path)
+        expected = 200 if path in ("/healthz", "/readyz") else 401
+        asked = path.replace("<id>", "x")
+        assert "<" not in asked, "this test needs a value for the variable part"
+        assert without_key(running, method, asked).status == expected, (method, path)
 
 
 @pytest.mark.parametrize("path", ["/v1/search", "/v2/search", "/nowhere"])

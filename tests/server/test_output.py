@@ -138,3 +138,12 @@ def test_nothing_can_be_written_lines_are_dropped(mode: int) -> None:
         assert not lines_to(descriptor, report)(b"line\n")
     finally:
         os.close(descriptor)
+
+
+def test_every_dropped_line_is_told_at_once() -> None:
+    """contract: Metrics: `sift_log_lines_dropped_total` does not wait for a reader to come back."""
+    reader, told = Reader(4), []
+    reader.lines.dropped = lambda: told.append(1)
+    for number in range(4):
+        reader.lines(b"%d..\n" % number)
+    assert len(told) == 3

@@ -236,3 +236,29 @@ def test_worker_is_told_to_stop_before_it_has_an_application_it_stops() -> None:
     made = worker(Worker)
     made.handle_exit(15, None)
     assert not made.alive
+
+
+def noting(alive: bool) -> tuple[Any, list[str]]:
+    """Return a worker that says that it is alive, and what it then does about batches."""
+    made, told = worker(Worker), []
+    made.tmp = type("Heartbeat", (), {"notify": lambda self: None})()
+    made.alive, made.watch, made.retire = alive, lambda: told.append("watch"), lambda: told.append("retire")
+    return made, told
+
+
+def test_worker_is_alive_it_looks_for_batches_once_a_second() -> None:
+    """contract: Batch work: on the thread that is there anyway."""
+    made, told = noting(alive=True)
+    for _ in range(3):
+        made.notify()
+    assert told == ["watch"]
+    made.next_watch = 0.0
+    made.notify()
+    assert told == ["watch", "watch"]
+
+
+def test_worker_is_told_to_stop_batches_are_given_back_while_it_answers_the_rest() -> None:
+    """contract: Batch work: not only when the last request was answered, which may take a minute."""
+    made, told = noting(alive=False)
+    made.notify()
+    assert told == ["retire"]

@@ -273,3 +273,15 @@ def test_thread_is_in_the_middle_others_wait(first: str, second: str) -> None:
     for thread in threads:
         thread.join(20)
         assert not thread.is_alive()
+
+
+def test_number_of_answers_is_told_whenever_it_changes(clock: Clock) -> None:
+    """contract: Metrics: `sift_cache_entries` follows what is stored, evicted and expired."""
+    told: list[int] = []
+    cache = MemoryCache(2, 60, clock, start=lambda job: None, resized=told.append)
+    for key in (b"1", b"2", b"3"):
+        cache.put(key, result())
+    clock.time += 60
+    assert cache.get(b"2") is None
+    assert len(cache) == 0
+    assert (told[:3], told[3], told[-1]) == ([1, 2, 2], 1, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import traceback
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,20 @@ def test_url_is_there_twice_it_is_opened_once_and_answered_at_both_places(jobs: 
     status = jobs.status("ann", receipt.id)
     assert status is not None
     assert (status.state, status.ok, status.pending) == ("done", 3, 0)
+
+
+def test_items_wait_those_that_run_or_have_ended_are_not_among_them(jobs: Jobs) -> None:
+    """contract: Metrics: of all callers; a URL that is there twice waits once."""
+    assert jobs.waiting() == 0
+    jobs.submit(submission("a.example/1", "b.example/1", "c.example/1", "a.example/1"))
+    jobs.submit(replace(submission("d.example/1"), caller="bob"))
+    assert jobs.waiting() == 4
+    claim = claimed(jobs)
+    assert jobs.waiting() == 3
+    assert jobs.finish(claim, Outcome("ok"))
+    assert jobs.waiting() == 3
+    assert jobs.retry(claimed(jobs), 5)
+    assert jobs.waiting() == 3
 
 
 def test_key_comes_again_the_first_answer_comes_again(engine: Engine, clock: Clock) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from sift.wire.call import CLOCK_SLACK, Call
+from sift.wire.call import CLOCK_SLACK, LOOK_EVERY, Call
 from tests.fakes import FakeClock
 
 
@@ -33,3 +35,21 @@ def test_call_is_new_neither_sent_nor_answered() -> None:
     """contract: Credits: a call that ends before it is sent costs nothing."""
     call = Call(100.0)
     assert (call.sent, call.answered) == (False, False)
+
+
+def test_call_is_given_up_no_wait_begins_and_it_is_over() -> None:
+    """contract: Batch work: whoever nobody wants an answer from any more is left soon."""
+    is_given_up = False
+    call = Call(108.0, FakeClock(100.0), is_given_up=lambda: is_given_up)
+    assert call.left() == 8.0
+    assert not call.is_over()
+    is_given_up = True
+    assert call.is_over()
+    with pytest.raises(TimeoutError):
+        call.left()
+
+
+def test_longest_wait_call_can_be_given_up_it_looks_now_and_then() -> None:
+    """contract: HTTP calls: only such a call wakes up before anything happens."""
+    assert Call(108.0).longest_wait == math.inf
+    assert Call(108.0, is_given_up=lambda: False).longest_wait == LOOK_EVERY

@@ -169,3 +169,33 @@ def test_is_quiet_bytes_wait_or_peer_has_closed_false(pair: Pair) -> None:
     assert connection.is_quiet()
     far.close()
     assert not connection.is_quiet()
+
+
+def test_read_call_is_given_up_while_it_waits_it_ends(pair: Pair) -> None:
+    """contract: Batch work: the deadline is far, and nothing ever comes."""
+    connection, _ = pair
+    looks: list[None] = []
+
+    def is_given_up() -> bool:
+        looks.append(None)
+        return len(looks) > 2
+
+    connection.call = Call(later(), is_given_up=is_given_up)
+    with pytest.raises(TimeoutError):
+        connection.read1(1)
+    assert len(looks) == 3
+
+
+def test_read_answer_comes_after_several_looks_it_is_read(pair: Pair) -> None:
+    """contract: Batch work: a look is not the deadline."""
+    connection, far = pair
+    looks: list[None] = []
+
+    def is_given_up() -> bool:
+        looks.append(None)
+        if len(looks) == 3:
+            far.sendall(b"x")
+        return False
+
+    connection.call = Call(later(), is_given_up=is_given_up)
+    assert connection.read1(1) == b"x"

@@ -29,7 +29,10 @@ _USUAL: dict[str, Steps] = {"/robots.txt": answer("none here", status=404)}
 
 @dataclass
 class Hit:
-    """One connection. method: "" as long as no request has come. sent: bytes that the client's side has taken."""
+    """One connection. method: "" as long as no request has come. sent: bytes that the client's side has taken.
+
+    began, ended: when the request came, and when the last byte of the answer left, in seconds of the monotonic clock.
+    """
 
     address: str
     port: int
@@ -39,6 +42,8 @@ class Hit:
     sni: str = ""
     sent: int = 0
     over: bool = False
+    began: float = 0.0
+    ended: float = 0.0
 
 
 class Servers:
@@ -157,6 +162,7 @@ class Servers:
         method, hit.target, _ = first.split(" ")
         hit.headers = [(name.lower(), value.strip()) for name, _, value in (line.partition(":") for line in lines)]
         hit.method = method
+        hit.began = time.monotonic()
         host = dict(hit.headers).get("host", "")
         name = host.rpartition(":")[0] if not host.endswith("]") and ":" in host else host
         pages, path = self.pages.get(name, {}), hit.target.partition("?")[0]
@@ -200,6 +206,7 @@ class Servers:
         while rest:
             done = connection.send(rest[: 64 << 10])
             hit.sent += done
+            hit.ended = time.monotonic()
             rest = rest[done:]
 
     def _wait(self, name: str) -> None:

@@ -26,6 +26,7 @@ class Seen(NamedTuple):
 
     method, target: "" when no request came. headers: in order, names in lower case. sni: the name that the TLS
     handshake asked for. sent: bytes that the server could send, status line and headers included.
+    began, ended: when the request came, and when the last byte of the answer left; monotonic seconds.
     """
 
     address: str
@@ -35,6 +36,8 @@ class Seen(NamedTuple):
     headers: list[tuple[str, str]]
     sni: str
     sent: int
+    began: float
+    ended: float
 
     def header(self, name: str) -> str | None:
         """Return the value of a header, None when it was not sent."""
@@ -58,7 +61,7 @@ class Side:
     def hits(self) -> list[Seen]:
         """Return the connections seen since the test began, in order; those that go on are waited for."""
         raw = self.remote.call("hits")
-        keys = ("address", "port", "method", "target", "headers", "sni", "sent")
+        keys = ("address", "port", "method", "target", "headers", "sni", "sent", "began", "ended")
         return [Seen(*(hit[key] for key in keys)) for hit in raw]
 
     def requests(self, path: str | None = None, host: str | None = None) -> list[Seen]:

@@ -21,6 +21,7 @@ def status() -> Response:
         {
             "version": __version__,
             "since": parts.since,
+            "workers": parts.workers(),
             "sources": [
                 {"name": name, **parts.source_status(name)}
                 | ({"credits": capped[name]._asdict()} if name in capped else {})

@@ -23,14 +23,20 @@ from sift.batch.model import (
 from sift.store.batches import reads, upkeep
 from sift.store.batches.session import Session
 from sift.store.batches.submit import submit
-from sift.store.batches.tables import OPEN
+from sift.store.batches.tables import UNFINISHED
 
 _T = TypeVar("_T")
 
 _DUE = f"""
-SELECT min(CASE WHEN h.next_at > i.not_before THEN h.next_at ELSE i.not_before END) - :tick
-FROM sift_items i JOIN sift_hosts h ON h.host = i.host WHERE i.state IN {OPEN} AND i.ends_at > :tick
+SELECT min(CASE WHEN first.next_at > first.wanted THEN first.next_at ELSE first.wanted END) - :tick
+FROM (
+    SELECT h.next_at,
+        (SELECT min(i.not_before) FROM sift_items i
+         WHERE i.host = h.host AND i.{UNFINISHED} AND i.ends_at > :tick) AS wanted
+    FROM sift_hosts h
+) AS first
 """
+_WAITING = f"SELECT count(*) FROM sift_items WHERE {UNFINISHED} AND state = 'queued'"
 
 
 def new_id() -> str:
@@ -111,6 +117,11 @@ class SqlJobs(ABC):
         """Return the seconds until an item can be claimed, None when none waits."""
         ((seconds,),) = self._run(lambda session: session.rows(_DUE), writes=False)
         return None if seconds is None else max(0.0, seconds)
+
+    def waiting(self) -> int:
+        """Return how many items wait."""
+        ((count,),) = self._run(lambda session: session.rows(_WAITING), writes=False)
+        return int(count)
 
     def ended(self) -> tuple[Ended, ...]:
         """Return the batches that have ended, each once."""

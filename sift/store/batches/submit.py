@@ -7,7 +7,7 @@ import math
 from sift.batch.model import ACTIVE_BATCHES, BATCH_SECONDS, Place, Receipt, Submission
 from sift.errors import BatchLimitError, IdempotencyError
 from sift.store.batches.session import Session
-from sift.store.batches.tables import OPEN
+from sift.store.batches.tables import UNFINISHED
 from sift.store.batches.upkeep import delete
 
 _RETRY_AFTER = 30  # seconds, at most: a batch may end any moment
@@ -18,14 +18,14 @@ FROM sift_batches WHERE caller = :caller AND idempotency_key = :key
 _ACTIVE = f"""
 SELECT count(DISTINCT b.id), coalesce(min(i.ends_at) - :tick, 0)
 FROM sift_batches b JOIN sift_items i ON i.batch = b.id
-WHERE b.caller = :caller AND i.state IN {OPEN} AND i.ends_at > :tick
+WHERE b.caller = :caller AND i.{UNFINISHED} AND i.ends_at > :tick
 """
 # A caller's items follow those it has waiting; with none waiting they begin where the others' are now, so that
 # neither is a newcomer last nor can anybody save up turns.
 _TURN = f"""
-SELECT coalesce((SELECT min(turn) FROM sift_items WHERE state IN {OPEN}), 0),
+SELECT coalesce((SELECT min(turn) FROM sift_items WHERE {UNFINISHED}), 0),
     coalesce((SELECT max(i.turn) + 1 FROM sift_items i JOIN sift_batches b ON b.id = i.batch
-              WHERE b.caller = :caller AND i.state IN {OPEN}), 0)
+              WHERE b.caller = :caller AND i.{UNFINISHED}), 0)
 """
 _BATCH = """
 INSERT INTO sift_batches (id, caller, class, idempotency_key, body, format, max_chars, max_age, total, duplicates,

@@ -5,6 +5,9 @@ from __future__ import annotations
 OPEN = "('queued', 'running')"
 """The states of an item that is not through. An item runs as long as its host's row has the same lease, and no longer;
 so nobody needs to set back what a killed worker has left."""
+UNFINISHED = "finished_at IS NULL"
+"""The same items, in the words of the index of those that wait. A claim changes no column that an index names: in
+PostgreSQL it would else be a new entry in every one."""
 
 TABLES = (
     """CREATE TABLE IF NOT EXISTS sift_batches (
@@ -27,7 +30,8 @@ TABLES = (
         result BYTEA, size BIGINT NOT NULL DEFAULT 0, finished_at DOUBLE PRECISION,
         PRIMARY KEY (batch, idx)
     )""",
-    f"CREATE INDEX IF NOT EXISTS sift_items_turn ON sift_items (turn, batch, idx) WHERE state IN {OPEN}",
+    f"CREATE INDEX IF NOT EXISTS sift_items_turn ON sift_items (turn, batch, idx) WHERE {UNFINISHED}",
+    f"CREATE INDEX IF NOT EXISTS sift_items_host ON sift_items (host, not_before) WHERE {UNFINISHED}",
     # item: the index of the place whose fetch answers this one.
     """CREATE TABLE IF NOT EXISTS sift_places (
         batch TEXT NOT NULL, idx BIGINT NOT NULL, item BIGINT NOT NULL, url TEXT NOT NULL, PRIMARY KEY (batch, idx)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sift.batch.model import BATCH_SECONDS, LEASE_SECONDS, MAX_DELAY, MAX_WAIT, OVERDUE
 from sift.store.batches.session import Session
-from sift.store.batches.tables import OPEN
+from sift.store.batches.tables import OPEN, UNFINISHED
 
 _IDLE_HOST = 60.0  # seconds without use after which a host is forgotten; its crawl delay with it
 _SLACK = 1.0
@@ -17,7 +17,7 @@ _CANCEL_ITEMS = f"""
 UPDATE sift_items SET state = 'cancelled', lease = NULL, finished_at = :now WHERE batch = :id AND state IN {OPEN}
 """
 _CANCEL = "UPDATE sift_batches SET cancelled_at = :now WHERE id = :id"
-_OVERDUE = f"SELECT DISTINCT batch FROM sift_items WHERE state IN {OPEN} AND ends_at <= :tick ORDER BY batch"
+_OVERDUE = f"SELECT DISTINCT batch FROM sift_items WHERE {UNFINISHED} AND ends_at <= :tick ORDER BY batch"
 _END_OVERDUE = f"""
 UPDATE sift_items SET state = 'failed', error = :error, hint = :hint, lease = NULL, finished_at = :now
 WHERE batch = :id AND state IN {OPEN} AND ends_at <= :tick
@@ -33,13 +33,13 @@ _SET_RIGHT = (
     "UPDATE sift_hosts SET lease_until = :tick + :lease, next_at = :tick + :rest "
     "WHERE next_at > :tick + :rest + :slack",
     "UPDATE sift_hosts SET used_at = :tick WHERE used_at > :tick + :slack",
-    f"UPDATE sift_items SET not_before = :tick + :wait WHERE state IN {OPEN} AND not_before > :tick + :wait + :slack",
-    f"UPDATE sift_items SET ends_at = :tick + :seconds WHERE state IN {OPEN} AND ends_at > :tick + :seconds + :slack",
+    f"UPDATE sift_items SET not_before = :tick + :wait WHERE {UNFINISHED} AND not_before > :tick + :wait + :slack",
+    f"UPDATE sift_items SET ends_at = :tick + :seconds WHERE {UNFINISHED} AND ends_at > :tick + :seconds + :slack",
     "UPDATE sift_batches SET expires_at = :now + ttl WHERE expires_at > :now + ttl + :slack",
 )
 _FORGET_HOSTS = f"""
 DELETE FROM sift_hosts WHERE next_at <= :tick AND used_at <= :tick - :idle
-AND host NOT IN (SELECT i.host FROM sift_items i WHERE i.state IN {OPEN})
+AND host NOT IN (SELECT i.host FROM sift_items i WHERE i.{UNFINISHED})
 """
 
 

@@ -17,7 +17,8 @@ from sift.store.batches.session import Row
 _T = TypeVar("_T")
 
 _NAME = re.compile(r"(?<![:\w]):([a-z_]+)")
-_SERVER_CLOCK = "CAST(extract(epoch FROM statement_timestamp()) AS double precision)"
+# Asked for once in a statement, and not once for each row that is looked at.
+_SERVER_CLOCK = "(SELECT CAST(extract(epoch FROM statement_timestamp()) AS double precision))"
 _EVENTS = {1: select.POLLIN, 2: select.POLLOUT, 3: select.POLLIN | select.POLLOUT}  # by psycopg's Wait
 _HOLD = "SELECT pg_advisory_xact_lock(hashtextextended(CAST(:name AS text), :seed))"
 _SEED = 7_308  # tells the names held here from those of other programs in the same database

@@ -57,6 +57,9 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS sift_bookings (id TEXT PRIMARY KEY, day DATE NOT NULL)",
     "CREATE TABLE IF NOT EXISTS sift_imports (what TEXT PRIMARY KEY)",
     *TABLES,
+    # Rows that are written often: room beside them, so that a new version needs no new page and no entry in an index.
+    "ALTER TABLE sift_hosts SET (fillfactor = 50)",
+    "ALTER TABLE sift_items SET (fillfactor = 70)",
 )
 _NAME_IT = "INSERT INTO sift_store VALUES (1, :version, :identity) ON CONFLICT (one) DO NOTHING"
 _IDENTITY = "SELECT version, identity FROM sift_store"

@@ -12,7 +12,7 @@ from typing import TypeVar
 from sift.batch.model import GAP_SECONDS, LEASE_SECONDS, MAX_WAIT, Claim, Outcome
 from sift.store.batches.jobs import SqlJobs, new_id, new_lease
 from sift.store.batches.session import Session
-from sift.store.batches.tables import OPEN
+from sift.store.batches.tables import UNFINISHED
 from sift.store.postgres.database import Database
 
 _T = TypeVar("_T")
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 _CLAIM = f"""
 WITH chosen AS (
     SELECT i.batch, i.idx, h.host FROM sift_items i JOIN sift_hosts h ON h.host = i.host
-    WHERE i.state IN {OPEN} AND i.not_before <= :tick AND i.ends_at > :tick AND h.next_at <= :tick
+    WHERE i.{UNFINISHED} AND i.not_before <= :tick AND i.ends_at > :tick AND h.next_at <= :tick
     ORDER BY i.turn, i.batch, i.idx LIMIT 1 FOR UPDATE OF h, i SKIP LOCKED
 ), held AS (
     UPDATE sift_hosts h SET owner = :owner, lease = :lease, batch = c.batch, idx = c.idx,

@@ -10,7 +10,7 @@ from typing import TypeVar
 from sift.batch.model import GAP_SECONDS, LEASE_SECONDS, MAX_WAIT, Claim, Outcome
 from sift.store.batches.jobs import SqlJobs, new_id, new_lease
 from sift.store.batches.session import Session
-from sift.store.batches.tables import OPEN
+from sift.store.batches.tables import UNFINISHED
 from sift.store.sqlite.file import BatchFile, FileSession
 
 _T = TypeVar("_T")
@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 # Also an item that runs: the row of its host is free, so whoever ran it is gone.
 _FIRST = f"""
 SELECT i.batch, i.idx, h.host FROM sift_items i JOIN sift_hosts h ON h.host = i.host
-WHERE i.state IN {OPEN} AND i.not_before <= :tick AND i.ends_at > :tick AND h.next_at <= :tick
+WHERE i.{UNFINISHED} AND i.not_before <= :tick AND i.ends_at > :tick AND h.next_at <= :tick
 ORDER BY i.turn, i.batch, i.idx LIMIT 1
 """
 _TAKE_HOST = """
