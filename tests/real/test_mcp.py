@@ -102,7 +102,10 @@ class Raw:
 
     def __exit__(self, *_: object) -> None:
         self.process.kill()
-        self.process.communicate()
+        self.process.wait(20)
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            assert stream
+            stream.close()
 
     def send(self, method: str, params: dict[str, Any] | None = None, **more: Any) -> None:
         """Send a message: a request if it has an id."""
