@@ -58,16 +58,14 @@ def mcp(http: tuple[str, int] | None, names: tuple[str, ...]) -> None:
 
     url = os.environ.get("SIFT_URL", "").strip() or DEFAULT_URL
     token = os.environ.get("SIFT_TOKEN", "").strip() if http is None else ""
-    SiftClient(url, token, os.environ)  # a wrong setting ends it here, and not with the first call
-
-    def connect(key: str) -> SiftClient:
-        return SiftClient(url, key, os.environ)
-
+    client = SiftClient(url, token, os.environ)  # a wrong setting ends it here, and not with the first call
     if http is None:
-        server.serve_stdio(connect, token)
+        server.serve_stdio(client)
         return
     host, port = http
     shown = f"[{host}]" if ":" in host else host
     server.serve_http(
-        connect, host, port, names, lambda bound: tell(f"listening at http://{shown}:{bound}{server.PATH}")
+        lambda key: SiftClient(url, key, os.environ),
+        *(host, port, names),
+        lambda bound: tell(f"listening at http://{shown}:{bound}{server.PATH}"),
     )

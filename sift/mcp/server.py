@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import anyio
-import uvicorn
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -38,10 +37,9 @@ Connect = Callable[[str], SiftClient]
 """Returns a client with this key, none for ""."""
 
 
-def build(threads: Threads, connect: Connect, token: str | None) -> Any:
-    """Return the server. token: the key of every call; None: each caller's own, from its request's header."""
+def build(threads: Threads, client_of: Callable[[Any], SiftClient], key: str) -> Any:
+    """Return the server. client_of: returns the client for a call, from its context. key: where a key belongs."""
     listed = ListToolsResult(tools=[_described(tool) for tool in TOOLS.values()])
-    where = "SIFT_TOKEN of the MCP server" if token is not None else "the `Authorization: Bearer` header"
 
     async def list_tools(context: Any, params: Any) -> Any:
         return listed
@@ -50,11 +48,9 @@ def build(threads: Threads, connect: Connect, token: str | None) -> Any:
         tool = TOOLS.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"unknown tool; there are {', '.join(TOOLS)}")
-        key = bearer(context.request.headers) if token is None else token
         try:
-            found = await answer(
-                tool, params.arguments or {}, lambda: connect(key), threads.run, threads.start, key=where
-            )
+            asked = params.arguments or {}
+            found = await answer(tool, asked, lambda: client_of(context), threads.run, threads.start, key=key)
         except Exception as error:  # its text may hold anything: the type says enough
             found = Answer(f"Sift's MCP server failed: {type(error).__name__}.", is_error=True)
         return CallToolResult(content=[TextContent(type="text", text=found.text)], is_error=found.is_error)
@@ -80,14 +76,14 @@ def security(host: str, names: tuple[str, ...]) -> Any:
     )
 
 
-def serve_stdio(connect: Connect, token: str) -> None:
+def serve_stdio(client: SiftClient) -> None:
     """Serve one client on stdin and stdout until stdin ends; a signal ends the process at once."""
     quiet()
     # A thread that waits for stdin cannot be interrupted: Ctrl-C would have to wait for the next line.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     async def serve(threads: Threads) -> None:
-        server = build(threads, connect, token)
+        server = build(threads, lambda context: client, "SIFT_TOKEN of the MCP server")
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
@@ -100,10 +96,16 @@ def serve_http(connect: Connect, host: str, port: int, names: tuple[str, ...], r
     port: 0 for a free one. ready: is told the port when connections are taken. Raises ConfigError for an address that
     cannot be had.
     """
+    # Imported late: stdio has no use for it.
+    import uvicorn
+
     quiet()
 
+    def client_of(context: Any) -> SiftClient:
+        return connect(bearer(context.request.headers))
+
     async def serve(threads: Threads) -> None:
-        app = build(threads, connect, None).streamable_http_app(
+        app = build(threads, client_of, "the `Authorization: Bearer` header").streamable_http_app(
             streamable_http_path=PATH, json_response=True, stateless_http=True, transport_security=security(host, names)
         )
         config = uvicorn.Config(

@@ -42,7 +42,7 @@ class Threads:
             except BaseException as error:
                 outcome.set_exception(error)
             with suppress(RuntimeError):  # the server has ended
-                self._portal.call(end)
+                self._portal.start_task_soon(end)
 
         self._begin(thread)
         await ended.wait()
