@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from sift.cli.refusals import unopened
 from sift.cli.service import again
 from sift.cli.terminal import printable
-from sift.mcp.tools import SEARCH, Tool, accepts
+from sift.mcp.tools import BATCH, SEARCH, Tool, accepts
 from sift.search.fields import MAX_QUERIES, MAX_QUERY
 
 if TYPE_CHECKING:
     from sift.client import Response
 
 NO_JSON = "Change the arguments: they hold a number that is none, or are nested too deeply."
+_BUSY = "The service is opening as many pages as it can"
 _QUERIES = (
     f"Change `query` or `queries`: one query, or a list of 1 to {MAX_QUERIES}, each of 1 to {MAX_QUERY} characters."
 )
@@ -36,7 +37,7 @@ def refusal(response: Response, tool: Tool, key: str) -> str:
         404: f"{tool.name} is switched off in the service, or its SIFT_URL is not the service's address alone",
         413: "Change the arguments: they are too long",
         429: "As many batches are under way as may be",
-        503: "The service is opening as many pages as it can",
+        503: "The service's store of batches does not answer" if tool is BATCH else _BUSY,
     }
     found = said.get(response.status) or printable(f"The service answered {response.status}: {error} {hint}").rstrip()
     return f"{found}{again(response)}."

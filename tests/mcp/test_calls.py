@@ -72,6 +72,14 @@ REFUSED: list[tuple[str, int, dict[str, Any], str]] = [
         "The service is opening as many pages as it can; try again in 30 s.",
     ),
     (
+        "sift_search",
+        403,
+        {"error": "forbidden", "hint": "origin"},
+        "Forbidden: without keys the service answers to localhost, addresses and names without a dot only.",
+    ),
+    ("sift_fetch", 413, {"error": "request too large", "hint": ""}, "Change the arguments: they are too long."),
+    ("sift_fetch", 500, {"error": "internal error", "hint": ""}, "The service answered 500: internal error."),
+    (
         "sift_fetch",
         404,
         {"error": "not found", "hint": ""},
@@ -89,6 +97,29 @@ def test_refusal_says_what_to_change_and_repeats_nothing(
     service.headers = {"Retry-After": "30"} if status == 503 else {}
     found = call(name, query=CANARY, address=CANARY, k=99)
     assert (found.text, found.is_error) == (sentence, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "payload", "sentence"),
+    [
+        (
+            400,
+            {"error": "invalid batch", "hint": "urls"},
+            "Change `urls`: a list of 1 to 100 texts; 25 at most for class restricted; each http or https, and public.",
+        ),
+        (429, {"error": "rate limited", "hint": "batch"}, "As many batches are under way as may be."),
+        (404, {"error": "not found", "hint": ""}, "sift_batch is switched off in the service, "),
+    ],
+)
+def test_refused_batch_says_what_to_change(
+    call: Call, service: Service, status: int, payload: dict[str, Any], sentence: str
+) -> None:
+    """contract: MCP: as the other tools."""
+    service.batches.instead = lambda method, path: (status, payload)
+    found = call("sift_batch", urls=[f"https://{CANARY}.example/"])
+    assert found.is_error
+    assert found.text.startswith(sentence)
+    assert CANARY not in found.text
 
 
 def test_call_sends_what_is_meant(call: Call, service: Service) -> None:

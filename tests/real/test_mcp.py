@@ -83,7 +83,7 @@ class Server:
 class Raw:
     """`sift mcp` on stdio, spoken to line by line."""
 
-    def __init__(self, environ: dict[str, str]) -> None:
+    def __init__(self, environ: dict[str, str], revision: str = "2025-11-25") -> None:
         self.process = subprocess.Popen(
             [SIFT, "mcp"],
             env=environ,
@@ -92,9 +92,9 @@ class Raw:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        begin = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        begin = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
         self.send("initialize", begin, id=0)
-        assert self.read()["result"]["serverInfo"]["name"] == "sift"
+        self.revision = self.read()["result"]["protocolVersion"]
         self.send("notifications/initialized")
 
     def __enter__(self) -> Raw:
@@ -211,6 +211,25 @@ def test_pages_are_opened(session: Session, tmp_path: Path) -> None:
     assert "async def" in text(good)
     assert re.search(r"start=\d+ reads on\.\]$", text(good))
     assert (refused["isError"], text(refused).partition(":")[0]) == (True, "Not allowed")
+
+
+def test_pages_of_a_batch_are_opened(sdk: Client, tmp_path: Path) -> None:
+    """contract: MCP: in the order of the request, which may be a list in a string."""
+    urls = [PAGE, "http://10.0.0.1/", "https://docs.python.org/3/library/textwrap.html"]
+    with Service(tmp_path, {"SIFT_DEMO": "on"}) as service:
+        environ, errlog = environ_of(service), str(tmp_path / "stderr")
+        call = ["sift_batch", {"urls": json.dumps(urls), "max_chars": 1000}]
+        (found,) = sdk.call(calls=[call], command=[SIFT, "mcp"], env=environ, errlog=errlog)["answers"]
+    assert text(found).startswith("2 of 3 pages opened.\n\n1. ")
+    assert re.search(r"^2\. http://10\.0\.0\.1/\nNot opened: not allowed", text(found), re.MULTILINE)
+    assert re.search(r"^3\. .*\nhttps://docs\.python\.org/3/library/textwrap\.html\n", text(found), re.MULTILINE)
+
+
+@pytest.mark.parametrize("revision", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+def test_revision_of_an_older_client_is_spoken(running: Running, revision: str) -> None:
+    """contract: MCP: as the client asks for it."""
+    with Raw(environ_of(running.service), revision) as raw:
+        assert raw.revision == revision
 
 
 def test_nothing_of_a_call_is_printed_logged_or_in_a_title(sdk: Client, running: Running, tmp_path: Path) -> None:
