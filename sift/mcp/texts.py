@@ -58,16 +58,19 @@ def batch_text(items: Sequence[Item], warnings: Iterable[str], *, waited: float)
     said = f"{opened} of {len(items)} pages opened."
     if left:
         said += f" {left} not ready after {waited:.0f} s: call sift_batch again with their URLs."
-    notes = [*_notes(warnings), said]
     heads = [f"{number}. {_item_head(item)}" for number, item in enumerate(items, 1)]
-    room = LIMIT - sum(_length(text) + _ROOM for text in [*notes, *heads])
-    contents = [_own(item["result"]["content"]) if item["state"] == "ok" else "" for item in items]
-    most = level([len(content) for content in contents], room)
+    notes = _notes(warnings)
+    room = LIMIT - sum(map(_length, [*notes, said])) - _ROOM
+    kept = _fitting(heads, room, beside=_ROOM)
+    if kept < len(items):
+        said += f" The last {len(items) - kept} are left out: ask for fewer at a time."
+    contents = [_own(item["result"]["content"]) if item["state"] == "ok" else "" for item in items[:kept]]
+    most = level([len(content) for content in contents], room - sum(_length(head) + _ROOM for head in heads[:kept]))
     blocks = [
         _joined([head, *(_piece(item["result"], 0, most) if item["state"] == "ok" else [])])
-        for head, item in zip(heads, items, strict=True)
+        for head, item in zip(heads[:kept], items, strict=False)
     ]
-    return _joined([*notes, *blocks])
+    return _joined([*notes, said, *blocks])
 
 
 def level(lengths: Sequence[int], room: int) -> int:
@@ -139,11 +142,11 @@ def _line_end(text: str, most: int) -> int:
     return max(text.rfind("\n", low, high), text.rfind(" ", low, high), 0) or high
 
 
-def _fitting(blocks: Sequence[str], room: int) -> int:
-    """Return how many of the first blocks fit, one at least."""
+def _fitting(blocks: Sequence[str], room: int, beside: int = 0) -> int:
+    """Return how many of the first blocks fit, one at least. beside: characters that each needs besides its own."""
     used = 0
     for count, block in enumerate(blocks):
-        used += _length(block)
+        used += _length(block) + beside
         if used > room:
             return max(count, 1)
     return len(blocks)

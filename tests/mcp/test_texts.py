@@ -121,6 +121,24 @@ def test_page_of_short_lists_stays_within_the_limit() -> None:
     assert re.search(r"start=\d+ reads on\.\]$", found)
 
 
+def test_page_whose_end_is_not_shown_is_cut_before_it() -> None:
+    """contract: MCP: control characters are no part of what is shown."""
+    found = page_text(page("word\n" * 10_000 + "\u200e" * 30_000))
+    assert len(found) <= LIMIT
+    assert re.search(r"start=\d+ reads on\.\]$", found)
+
+
+def test_pages_whose_addresses_alone_are_too_long_are_counted() -> None:
+    """contract: MCP: what is left out is said, here too."""
+    url = "https://a.example/" + "p" * 4000
+    items = [{"index": n, "url": url, "state": "queued"} for n in range(100)]
+    text = batch_text(items, [], waited=45)
+    left = re.search(r"The last (\d+) are left out: ask for fewer at a time\.", text)
+    assert left is not None
+    assert text.count("Not ready yet.") == 100 - int(left[1])
+    assert len(text) <= LIMIT
+
+
 def test_page_without_text_says_so() -> None:
     """contract: MCP: an empty answer would look like a failure."""
     assert page_text(page("")).endswith("\n\nNo text.")
