@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -428,10 +429,10 @@ def test_wait_for_a_batch_that_is_purged_meanwhile_is_a_404(app: App) -> None:
 
 def test_process_is_to_end_waits_end(tmp_path: Path) -> None:
     """contract: Batch: a stop holds nobody up."""
-    app = App(tmp_path)
-    app.app.extensions["sift"].stopping.is_set = True
-    batch = app.submitted(ONE)
-    assert app.get(f"{PATH}/{batch}?wait=20").json["status"] == "queued"
+    with closing(App(tmp_path)) as app:
+        app.app.extensions["sift"].stopping.is_set = True
+        batch = app.submitted(ONE)
+        assert app.get(f"{PATH}/{batch}?wait=20").json["status"] == "queued"
 
 
 def test_nothing_of_a_url_reaches_the_log(app: App) -> None:

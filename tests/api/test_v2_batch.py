@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -55,12 +56,12 @@ def test_refused_urls_are_listed(app: App) -> None:
 
 def test_public_url_is_set_addresses_are_made_from_it(tmp_path: Path) -> None:
     """contract: Settings: `SIFT_PUBLIC_URL`."""
-    app = App(tmp_path, public_url="https://sift.example")
-    batch = submitted(app, ONE, TWO)
-    assert app.post({"urls": [ONE]}, PATH).json["url"].startswith(f"https://sift.example{PATH}/b_")
-    app.open()
-    app.open()
-    shown = app.get(f"{PATH}/{batch}?limit=1").json
+    with closing(App(tmp_path, public_url="https://sift.example")) as app:
+        batch = submitted(app, ONE, TWO)
+        assert app.post({"urls": [ONE]}, PATH).json["url"].startswith(f"https://sift.example{PATH}/b_")
+        app.open()
+        app.open()
+        shown = app.get(f"{PATH}/{batch}?limit=1").json
     assert shown["next"] == f"https://sift.example{PATH}/{batch}?skip=1&limit=1"
 
 
