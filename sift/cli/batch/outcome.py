@@ -40,7 +40,7 @@ class Outcome:
         return is_incomplete(self.status, self.places, self.had)
 
     def show(self) -> None:
-        """Print each place as it comes; on a terminal the first lines of its text, and each warning once, at the end."""
+        """Print each place as it comes; on a terminal the first lines of its text, and at the end each warning once."""
         display = screen(os.environ)
         warnings: dict[str, list[int]] = {}
         for item in self._items():
