@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "client": frozenset({"batch.ids", "errors", "__init__"}),
     "cli": frozenset(
         {
-            *("client", "doctor", "findings", "errors", "fields", "auth", "config", "guard", "store.open"),
+            *("client", "mcp", "doctor", "findings", "errors", "fields", "auth", "config", "guard", "store.open"),
             *(
                 "search.fields",
                 "search.domains",
@@ -53,6 +53,12 @@ MAY_IMPORT = {
                 "server.work",
                 "__init__",
             ),
+        }
+    ),
+    "mcp": frozenset(
+        {
+            *("client", "errors", "fields", "search.fields", "fetch.fields", "batch.fields", "__init__"),
+            *("cli.explained", "cli.refusals", "cli.service", "cli.terminal"),
         }
     ),
     "doctor": frozenset({"auth", "config", "errors", "findings", "server", "sources", "store", "wire", "__init__"}),
@@ -189,6 +195,19 @@ def test_prometheus_client_is_imported_by_the_scrape_only(module: str) -> None:
     assert ("prometheus_client" in names) is (module == "sift.metrics.exposition")
     top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
     assert "sift.metrics.exposition" not in top
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_sdk_of_mcp_is_imported_in_its_room_only(module: str) -> None:
+    """contract: MCP. It is an extra, and slow to load: no other command waits for it."""
+    room = ("sift.mcp.server", "sift.mcp.threads")
+    if module not in room:
+        assert not {name.split(".")[0] for name in _imports(module)} & {"mcp", "anyio", "uvicorn"}
+        top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
+        assert not top & {*room}
+    if not module.startswith("sift.mcp"):
+        top = {name for node in ast.parse(MODULES[module].read_text()).body for name in _names(node)}
+        assert not [name for name in top if name.startswith("sift.mcp")]
 
 
 def _names(node: ast.stmt) -> set[str]:

@@ -85,14 +85,16 @@ def test_every_third_party_import_is_declared() -> None:
     paths, extracting = list((ROOT / "sift").rglob("*.py")), ROOT / "sift" / "fetch" / "extract"
     storing = {*(ROOT / "sift" / "store" / "postgres").iterdir(), ROOT / "sift" / "store" / "open.py"}
     scraping = {ROOT / "sift" / "metrics" / "exposition.py"}
+    serving = {*(ROOT / "sift" / "mcp").iterdir()}
     base, extras = declared(config["options"]["install_requires"]), config["options.extras_require"]
-    special = storing | scraping
+    special = storing | scraping | serving
     assert imported([path for path in paths if extracting not in path.parents and path not in special]) <= base
     assert imported(sorted(storing & {*paths})) <= base | {"psycopg"}
+    assert imported(sorted(serving & {*paths})) == declared(extras["mcp"])
     assert "psycopg[binary]" in declared(extras["postgres"])
     assert imported(sorted(scraping)) == declared(extras["metrics"])
     extra = declared(extras["fetch"]) | declared(extras["pdf"]) | declared(extras["metrics"]) | {"psycopg"}
-    assert imported(paths) <= base | extra
+    assert imported(paths) <= base | extra | declared(extras["mcp"])
 
 
 @pytest.fixture(scope="module")

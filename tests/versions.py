@@ -23,6 +23,7 @@ EXTRA = "unit"
 LEFT_OUT = (
     *("tests/real", "tests/faults", "tests/contract", "tests/bench", "tests/soak"),
     *("tests/api/test_access.py", "tests/api/test_privacy.py", "tests/test_packaging.py"),
+    *("tests/store/test_crews.py", "tests/store/test_processes.py", "tests/store/test_jobs_model.py"),
 )
 _OWN_EXTRAS = re.compile(r"([A-Za-z0-9._-]+)\[([a-z0-9,-]+)\]")
 _HAS_BOUND = re.compile(r"([A-Za-z0-9._-]+)(?:\[[a-z0-9,-]+\])?>=([0-9][0-9A-Za-z.]*)(?:,<[0-9.]+)?")

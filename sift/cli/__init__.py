@@ -15,6 +15,7 @@ from sift.cli.doctor import doctor
 from sift.cli.fetch import fetch
 from sift.cli.guard import guard
 from sift.cli.key import key
+from sift.cli.mcp import mcp
 from sift.cli.overview import show_status
 from sift.cli.search import search
 from sift.cli.status import ExitStatus
@@ -35,7 +36,7 @@ def sift() -> None:
     """Search the web and read its pages through your own Sift service, and manage its keys."""
 
 
-for command in (search, fetch, batch, show_status, usage, doctor, guard, key, store, worker):
+for command in (search, fetch, batch, show_status, usage, doctor, guard, key, store, worker, mcp):
     sift.add_command(command)
 
 

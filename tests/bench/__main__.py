@@ -15,6 +15,7 @@ from tests.bench import (
     fetch_rows,
     http_rows,
     local_rows,
+    mcp_rows,
     memory_rows,
     metrics_rows,
     peers,
@@ -43,6 +44,7 @@ GROUPS: dict[str, tuple[Measure, str]] = {
     "fetch": (fetch_rows.fetching, "fetch-added"),
     "batches": (batch_rows.batches, "batch-idle"),
     "metrics": (metrics_rows.counting, "metrics-cached"),
+    "mcp": (mcp_rows.tools, "mcp-list"),
     "peers": (peers.peers, "searx"),
 }
 """The groups of rows; each with the row that is marked when the group fails."""

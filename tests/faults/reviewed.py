@@ -366,6 +366,22 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "self._write(render(level, event, fields))",
         ],
     },
+    "sift/cli/mcp.py": {
+        "mcp": [
+            "complain(EXTRA)",
+            "tell(f'listening at http://{shown}:{bound}{server.PATH}')",
+        ],
+    },
+    "sift/mcp/calls.py": {
+        "answer": [
+            "error.response",
+        ],
+    },
+    "sift/mcp/server.py": {
+        "call_tool": [
+            'f"Sift\'s MCP server failed: {type(error).__name__}."',
+        ],
+    },
     "sift/output.py": {
         "_put": [
             "self._write(line)",

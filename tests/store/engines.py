@@ -105,7 +105,7 @@ class PostgresEngine:
     def ledger(self, clock: Clock, caps: Mapping[str, int]) -> CreditLedger:
         from sift.store.postgres.ledger import PostgresLedger
 
-        return PostgresLedger(self.database(clock), caps, now=lambda: clock.now)
+        return PostgresLedger(self.database(clock), caps, now=lambda: clock.now, read_wait=20, usage_wait=20)
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         import psycopg
@@ -136,7 +136,7 @@ def open_ledger(name: str, place: str, caps: Mapping[str, int], now: float) -> C
     from sift.store.postgres.database import Database
     from sift.store.postgres.ledger import PostgresLedger
 
-    return PostgresLedger(Database(place, 10.0, now=lambda: now), caps, now=lambda: now)
+    return PostgresLedger(Database(place, 10.0, now=lambda: now), caps, now=lambda: now, read_wait=20, usage_wait=20)
 
 
 def submission(*urls: str, caller: str = "ann", cls: str = "fleet", **more: Any) -> Submission:

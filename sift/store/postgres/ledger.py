@@ -21,9 +21,10 @@ from sift.store.usage import Counts, Used
 _T = TypeVar("_T")
 _log = logging.getLogger("sift.store")
 
-_READ_WAIT = 0.25  # seconds that a read may wait: nothing has been asked yet
+READ_WAIT = 0.25
+"""Seconds that a search may wait before anything has been asked."""
+USAGE_WAIT = 1.0
 _SETTLE_WAIT = 0.1
-_USAGE_WAIT = 1.0
 _CLOSE_WAIT = 5.0
 
 # The day is the server's. The next one counts too: a clock that is set back gets no new budget.
@@ -84,7 +85,8 @@ class PostgresLedger:
     """Count each source's credits of a UTC day over all hosts, up to the lowest cap that any of them has.
 
     A reservation whose answer does not come in time counts as taken, and no call follows it.
-    now: Unix time for tests, that of the database alike.
+    now: Unix time for tests, that of the database alike. read_wait: seconds that a read of the credits may take.
+    usage_wait: seconds for the counts of what was used.
     """
 
     def __init__(
@@ -94,8 +96,12 @@ class PostgresLedger:
         *,
         now: Callable[[], float] = time.time,
         clock: Callable[[], float] = time.monotonic,
+        read_wait: float = READ_WAIT,
+        usage_wait: float = USAGE_WAIT,
     ) -> None:
         self._database = database
+        self._read_wait = read_wait
+        self._usage_wait = usage_wait
         self._caps = caps
         self._now = now
         self._clock = clock
@@ -177,7 +183,7 @@ class PostgresLedger:
             time.sleep(0.1)
 
     def _read(self, name: str, cap: int) -> _Known:
-        day, spent, stored, seconds = self._ask(_SPENT, time.monotonic() + _READ_WAIT, counts=False, source=name)
+        day, spent, stored, seconds = self._ask(_SPENT, time.monotonic() + self._read_wait, counts=False, source=name)
         self._compare(name, day, cap, stored)
         known = _Known(int(spent), min(cap, stored or cap), self._clock() + float(seconds))
         self._known[name] = known
@@ -204,7 +210,7 @@ class PostgresLedger:
     def _do(self, work: Callable[[Session], _T]) -> _T:
         """Run work that no search waits for."""
         try:
-            return self._database.run(work, deadline=time.monotonic() + _USAGE_WAIT, counts=False)
+            return self._database.run(work, deadline=time.monotonic() + self._usage_wait, counts=False)
         except StoreError as error:
             _refuse(error)
 

@@ -185,7 +185,7 @@ def test_server_is_killed_in_a_burst_no_credit_is_forgotten(postgres: Server, en
         thread.join(20)
     before = [day for day in granted if day]
     postgres.start()
-    again = PostgresLedger(engine.database(), {"tavily": cap})
+    again = PostgresLedger(engine.database(), {"tavily": cap}, read_wait=20)
     assert len(before) <= again.spent("tavily") <= len(before) + 4
     after = 0
     while after <= cap and again.reserve("tavily", deadline=later()):
@@ -254,7 +254,7 @@ def test_tables_go_away_while_a_service_runs_no_new_budget(
     mark = Mark()
 
     def ledger() -> PostgresLedger:
-        return PostgresLedger(engine.database(clock, mark=mark), {"tavily": 2}, now=lambda: clock.now)
+        return PostgresLedger(engine.database(clock, mark=mark), {"tavily": 2}, now=lambda: clock.now, read_wait=20)
 
     first = ledger()
     assert first.reserve("tavily", deadline=later())

@@ -23,7 +23,7 @@ def later() -> float:
 
 
 def ledger(engine: PostgresEngine, clock: Clock, cap: int = 5) -> PostgresLedger:
-    return PostgresLedger(engine.database(clock), {"tavily": cap}, now=lambda: clock.now)
+    return PostgresLedger(engine.database(clock), {"tavily": cap}, now=lambda: clock.now, read_wait=20)
 
 
 def take(one: PostgresLedger, times: int = 1) -> int:
