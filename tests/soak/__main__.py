@@ -4,7 +4,6 @@
 
 Everything stays on 127.0.0.1, or in network namespaces that nothing can leave. Prints a summary at the end, and exits
 with 1 if a promise of docs/faults.md was broken.
-with 1 if a promise of docs/faults.md was broken.
 """
 
 from __future__ import annotations
