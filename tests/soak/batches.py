@@ -150,15 +150,17 @@ class Crew:
         self._processes.append(self._start())
 
     def halt(self) -> None:
-        """Stop the youngest for longer than its lease."""
-        self._processes[-1].send_signal(signal.SIGSTOP)
+        """Stop the oldest, which is at work, for longer than its lease."""
+        time.sleep(3)
+        self._processes[0].send_signal(signal.SIGSTOP)
         time.sleep(LEASE + 2)
-        self._processes[-1].send_signal(signal.SIGCONT)
+        self._processes[0].send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         """End all."""
         for process in self._processes:
             process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGCONT)
         for process in self._processes:
             process.wait(30)
 
