@@ -85,13 +85,19 @@ def kept(batch: dict[str, Any]) -> str:
     return f"; kept until {until}" if until else ""
 
 
-def list_lines(batches: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a table with a line for each batch."""
-    columns = ("id", "status", "total", "ok", "failed", "pending", "created_at", "expires_at")
-    rows = [[printable(str(batch.get(name, ""))) for name in columns] for batch in batches]
-    return table(
-        [["id", "status", "pages", "ok", "failed", "to come", "created", "kept until"], *rows], left={0, 1, 6, 7}
-    )
+def list_lines(batches: Sequence[dict[str, Any]], display: Screen | None) -> list[str]:
+    """Return a table with a line for each batch; on a terminal that has no room for it, without when they began."""
+    columns = {name: name for name in ("id", "status", "ok", "failed")}
+    columns |= {"total": "pages", "pending": "left", "created_at": "created", "expires_at": "kept until"}
+    order = ["id", "status", "total", "ok", "failed", "pending", "created_at", "expires_at"]
+
+    rows = [[printable(str(batch.get(name, ""))) for name in order] for batch in batches]
+    lines = table([[columns[name] for name in order], *rows], left={0, 1, 6, 7})
+    if display is None or max(map(len, lines)) <= display.width:
+        return lines
+    # The end of 2026-12-02T12:00:00Z is 12-02 12:00Z, as batches are kept for a week at most.
+    short = [[*row[:6], f"{row[7][5:16].replace('T', ' ')}Z"] for row in rows]
+    return table([[columns[name] for name in order if name != "created_at"], *short], left={0, 1, 6})
 
 
 def _length(page: dict[str, Any]) -> str:

@@ -285,11 +285,21 @@ def test_list_is_a_table(call: Any, batches: Any) -> None:
     """contract: Batch command: a line for each batch."""
     done = call("batch", "list")
     head, row = done.stdout.splitlines()
-    assert head.split() == ["id", "status", "pages", "ok", "failed", "to", "come", "created", "kept", "until"]
+    assert head.split() == ["id", "status", "pages", "ok", "failed", "left", "created", "kept", "until"]
     assert row.split() == [ID, "done", "3", "2", "1", "0", "2026-11-29T12:00:00Z", "2026-11-30T12:00:00Z"]
     assert json.loads(call("batch", "list", "--json").stdout)["batches"][0]["id"] == ID
     batches.instead = lambda method, path: (200, {"batches": []})
     assert call("batch", "list").stderr == "no batches\n"
+
+
+def test_list_is_wider_than_the_terminal_it_goes_without_the_beginnings(open_terminal: Open, batches: Any) -> None:
+    """contract: Batch command: a line each, also on 80 columns."""
+    terminal = open_terminal("batch", "list")
+    assert terminal.close() == 0
+    head, row = terminal.shown.splitlines()
+    assert head.split() == ["id", "status", "pages", "ok", "failed", "left", "kept", "until"]
+    assert row.split() == [ID, "done", "3", "2", "1", "0", "11-30", "12:00Z"]
+    assert max(map(len, (head, row))) <= 80
 
 
 # --- how they end --------------------------------------------------------------------------------------------------
