@@ -98,6 +98,25 @@ def test_items_wait_their_number_is_told_and_that_there_are_none_any_more(jobs: 
     assert counts.ended["cancelled"] >= 2
 
 
+def test_more_wait_than_it_may_open_the_rest_waits_on(jobs: SqliteJobs) -> None:
+    """contract: Batch work: so many pages at a time, however many hosts wait."""
+    opener, urls = FakeOpener(), [f"https://{host}.example/" for host in "abcde"]
+    gates = [opener.hold(url) for url in urls]
+    crew = crew_of(jobs, opener, size=3)
+    batch = jobs.submit(submission(*(url.removeprefix("https://") for url in urls))).id
+    crew.wake()
+    wait_for(lambda: len(opener.begun) == 3)
+    status = jobs.status("ann", batch)
+    assert status is not None
+    assert jobs.due() == 0
+    assert len([t for t in threading.enumerate() if t.name.startswith("sift-batch")]) == 1 + 3
+    for gate in gates:
+        gate.set()
+    wait_for(lambda: ended(jobs, batch))
+    over(crew)
+    assert sorted(opener.begun) == urls
+
+
 def test_nothing_waits_the_threads_that_work_end(jobs: SqliteJobs) -> None:
     """contract: Batch work: between batches there is one thread."""
     crew = crew_of(jobs, FakeOpener(), size=4)

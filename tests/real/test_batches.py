@@ -52,6 +52,9 @@ def test_nothing_of_a_batch_reaches_a_log_and_its_file_is_the_owners_alone(servi
         assert jobs.finish(first, Outcome("ok", result=result))
         assert jobs.finish(second, Outcome("failed", "fetch failed", "dns"))
         assert b"canary text" in service.get(f"{path}/{batch}{'/results' if path == '/v1/batch' else ''}").body
+        for title in map(Path.read_bytes, Path("/proc").glob("[0-9]*/cmdline")):
+            assert b"canary" not in title
+        assert b"canary" not in service.get("/metrics").body
         for below in ("/errors", "?wait=canary", "?skip=canary", "/canary"):
             service.get(f"{path}/{batch}{below}")
         assert service.request("DELETE", f"{path}/{batch}?purge=canary", None).status in (200, 400)

@@ -1,6 +1,6 @@
 """Firecrawl's own SDK against `/v2/batch/scrape`, in the version that Hermes pins and the newest.
 
-The service opens no page of a batch here: the test is the worker, through the store that both share.
+Where pages must end one by one the service opens none: the test is the worker, through the store that both share.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Batches:
 
     def call(self, sdk: Sdk, method: str, key: str = "", **arguments: Any) -> dict[str, Any]:
         """Call a method of the SDK."""
-        return sdk.call(method, self.service.url, key or self.key, arguments)
+        return sdk.call(method=method, url=self.service.url, key=key or self.key, arguments=arguments)
 
     def start(self, sdk: Sdk, **arguments: Any) -> str:
         """Start a batch; return its batch."""
@@ -132,3 +132,18 @@ def test_errors_of_the_sdk_tell_what_is_wrong(sdk: Sdk, batches: Batches) -> Non
         assert batches.call(sdk, "cancel_batch_scrape", job_id=batch)["batch"] is True
     foreign = batches.call(sdk, "get_batch_scrape_status", key=batches.other, job_id=made[0])
     assert "not found - there is no such batch" in foreign["message"]
+
+
+def test_pages_of_a_search_are_scraped_by_the_services_own_workers(sdk: Sdk, tmp_path: Path) -> None:
+    """contract: Batch scrape, Demo: search, then `batch_scrape()` of what was found, as in README.md."""
+    key = new_key(tmp_path / "state", "reader", "fleet")
+    with Service(tmp_path, {"SIFT_DEMO": "on", "SIFT_AUTH": "keys"}) as service:
+        found = sdk.search(service.url, key, query="context manager", limit=3)
+        urls = [hit["url"] for hit in found["web"]]
+        asked = {"urls": [*urls, "http://10.0.0.1/"], "poll_interval": 1, "wait_timeout": 60}
+        batch = sdk.call(method="batch_scrape", url=service.url, key=key, arguments=asked)["batch"]
+        assert (batch["status"], batch["total"], batch["completed"]) == ("completed", 3, 3)
+        assert [each["metadata"]["source_url"] for each in batch["data"]] == urls
+        assert all("context" in each["markdown"] for each in batch["data"])
+        (record,) = service.records("batch")
+        assert (record["caller"], record["ok"], record["failed"]) == ("reader", 3, 0)

@@ -2,7 +2,8 @@
 
     python -m tests.soak [--minutes 3] [--only PART]
 
-Everything stays on 127.0.0.1. Prints a summary at the end, and exits with 1 if a promise of docs/faults.md was broken.
+Everything stays on 127.0.0.1, or in network namespaces that nothing can leave. Prints a summary at the end, and exits
+with 1 if a promise of docs/faults.md was broken.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from tests.faults.callers import CONTENT_TYPES, bodies, check
 from tests.faults.test_load import p99, timed
 from tests.faults.watch import is_alive, memory, sockets, threads, worker, workers
 from tests.service import Service
+from tests.soak.batches import batches_on_files, batches_on_postgres
 from tests.soak.record import Soak
 from tests.soak.surroundings import dead_connections, deleted_ledger, lingering, stalled_log, unusable_keys
 from tests.vendors import Vendors
@@ -191,6 +193,7 @@ def crashes(soak: Soak, place: Path, turn: int) -> None:
 PARTS: list[Callable[[Soak, Path, int], None]] = [
     *(faults, hostile, load, reloads, crashes),
     *(lingering, dead_connections, stalled_log, unusable_keys, deleted_ledger),
+    *(batches_on_files, batches_on_postgres),
 ]
 
 

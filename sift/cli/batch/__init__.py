@@ -16,7 +16,7 @@ from sift.cli.batch.shown import failure_lines, list_lines, numbers
 from sift.cli.batch.submit import submit
 from sift.cli.service import connect, reaching
 from sift.cli.status import ExitStatus
-from sift.cli.terminal import Row, document, say, tell
+from sift.cli.terminal import Row, document, say, screen, tell
 
 
 @click.group(short_help="Open up to a hundred pages.")
@@ -122,7 +122,7 @@ def list_(*, as_json: bool) -> None:
     if as_json:
         say(document(found, sys.stdout.encoding))
         return
-    for line in list_lines(found["batches"]) if found["batches"] else []:
+    for line in list_lines(found["batches"], screen(os.environ)) if found["batches"] else []:
         say(line)
     if not found["batches"]:
         tell("no batches")

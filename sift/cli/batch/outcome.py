@@ -11,7 +11,7 @@ import click
 
 from sift.cli.batch.answers import PAGE, accepted, is_incomplete, pages
 from sift.cli.batch.saved import folder
-from sift.cli.batch.shown import failure_lines, item_lines
+from sift.cli.batch.shown import failure_lines, item_lines, warning_lines
 from sift.cli.service import reaching
 from sift.cli.status import ExitStatus
 from sift.cli.terminal import complain, document, explained, say, screen, tell
@@ -40,12 +40,19 @@ class Outcome:
         return is_incomplete(self.status, self.places, self.had)
 
     def show(self) -> None:
-        """Print each place as it comes; on a terminal the first lines of its text."""
+        """Print each place as it comes; on a terminal the first lines of its text, and at the end each warning once."""
         display = screen(os.environ)
+        warnings: dict[str, list[int]] = {}
         for item in self._items():
             if self.places > 1:
                 say("")
             for line in item_lines(item, display):
+                say(line)
+            for warning in item["result"]["warnings"] if item["state"] == "ok" else ():
+                warnings.setdefault(warning, []).append(item["index"] + 1)
+        if display and self.places:
+            say("")
+            for line in warning_lines(warnings, self.had):
                 say(line)
 
     def save(self, path: str) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
 from sift.cli.explained import table
-from sift.cli.layout import wrapped
+from sift.cli.layout import shortened, wrapped
 from sift.cli.refusals import unopened
 from sift.cli.terminal import Screen, printable, printable_lines
 
@@ -15,6 +16,7 @@ LINES = 3  # of each text, on a terminal
 _HEAD = 4000  # characters of a text, more than that many lines of any terminal
 _MARGIN = 4  # columns: no text can pass for the head of another page
 _MIN_WIDTH = 20
+_HEADING = re.compile(r"#{1,6} ")
 _STATES = {
     "queued": "not opened yet",
     "running": "being opened",
@@ -25,7 +27,8 @@ _STATES = {
 def item_lines(item: dict[str, Any], display: Screen | None) -> Iterator[str]:
     """Yield one place of a batch: number and title, URL, length, text; or number and URL, and why there is no text.
 
-    Whole texts for a pipe; on a terminal their first lines. All that is somebody else's is indented.
+    Whole texts and warnings for a pipe; on a terminal the first lines of texts, and no warnings: `warning_lines` has
+    those of all places. All that is somebody else's is indented.
     """
     number, margin = f"{item['index'] + 1}.".ljust(_MARGIN - 1), " " * _MARGIN
     if item["state"] != "ok":
@@ -35,13 +38,21 @@ def item_lines(item: dict[str, Any], display: Screen | None) -> Iterator[str]:
     page = item["result"]
     url = printable(page["final_url"])
     title = _shown(page, "title") or url
-    yield f"{number} {display.bold(title) if display else title}"
+    yield f"{number} {display.bold(shortened(title, _width(display), display.ellipsis)) if display else title}"
     yield margin + (display.green(url) if display else url)
     about = ", ".join(filter(None, (_shown(page, "published_date"), _length(page))))
     yield margin + (display.dim(about) if display else about)
-    yield from (f"{margin}warning: {printable(warning)}" for warning in page["warnings"])
+    if display is None:
+        yield from (f"{margin}warning: {printable(warning)}" for warning in page["warnings"])
     yield ""
     yield from (f"{margin}{line}".rstrip() for line in _text(page["content"], display))
+
+
+def warning_lines(warnings: Mapping[str, Sequence[int]], pages: int) -> Iterator[str]:
+    """Yield a line for each warning. warnings: the numbers of the pages that have it. pages: how many there are."""
+    for warning, numbers in warnings.items():
+        which = f"{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+        yield f"warning, {'all pages' if len(numbers) == pages > 1 else f'page{which}'}: {printable(warning)}"
 
 
 def reason(item: dict[str, Any]) -> str:
@@ -74,17 +85,23 @@ def kept(batch: dict[str, Any]) -> str:
     return f"; kept until {until}" if until else ""
 
 
-def list_lines(batches: Sequence[dict[str, Any]]) -> list[str]:
-    """Return a table with a line for each batch."""
-    columns = ("id", "status", "total", "ok", "failed", "pending", "created_at", "expires_at")
-    rows = [[printable(str(batch.get(name, ""))) for name in columns] for batch in batches]
-    return table(
-        [["id", "status", "pages", "ok", "failed", "to come", "created", "kept until"], *rows], left={0, 1, 6, 7}
-    )
+def list_lines(batches: Sequence[dict[str, Any]], display: Screen | None) -> list[str]:
+    """Return a table with a line for each batch; on a terminal that has no room for it, without when they began."""
+    columns = {name: name for name in ("id", "status", "ok", "failed")}
+    columns |= {"total": "pages", "pending": "left", "created_at": "created", "expires_at": "kept until"}
+    order = ["id", "status", "total", "ok", "failed", "pending", "created_at", "expires_at"]
+
+    rows = [[printable(str(batch.get(name, ""))) for name in order] for batch in batches]
+    lines = table([[columns[name] for name in order], *rows], left={0, 1, 6, 7})
+    if display is None or max(map(len, lines)) <= display.width:
+        return lines
+    # The end of 2026-12-02T12:00:00Z is 12-02 12:00Z, as batches are kept for a week at most.
+    short = [[*row[:6], f"{row[7][5:16].replace('T', ' ')}Z"] for row in rows]
+    return table([[columns[name] for name in order if name != "created_at"], *short], left={0, 1, 6})
 
 
 def _length(page: dict[str, Any]) -> str:
-    here = f", the first {page['next_start']} of them here" if "next_start" in page else ""
+    here = f", the first {page['next_start']} kept" if "next_start" in page else ""
     return f"{page['chars']} characters{here}"
 
 
@@ -92,10 +109,19 @@ def _text(content: str, display: Screen | None) -> Iterator[str]:
     if display is None:
         yield from printable_lines(content).split("\n")
         return
-    lines = wrapped(printable(content[:_HEAD]), max(display.width - _MARGIN, _MIN_WIDTH))
+    lines = wrapped(printable(_prose(content[:_HEAD])), _width(display))
     yield from islice(lines, LINES)
     if next(lines, None):
         yield display.ellipsis
+
+
+def _prose(text: str) -> str:
+    """Return a text without its headings, which would run into what follows; all of it when it has nothing else."""
+    return "\n".join(line for line in text.split("\n") if not _HEADING.match(line)).strip() or text
+
+
+def _width(display: Screen) -> int:
+    return max(display.width - _MARGIN, _MIN_WIDTH)
 
 
 def _shown(record: dict[str, Any], field: str) -> str:

@@ -83,6 +83,8 @@ def submit(
         warn(each for each in receipt.get("warnings", ()) if isinstance(each, str))
         for line in failure_lines(receipt["invalid"]):
             tell(line)
+        if receipt["invalid"] and wait is not None and sys.stderr.isatty():
+            tell("")
     if wait is None:
         _print(receipt, as_json=as_json)
     else:

@@ -154,11 +154,29 @@ def test_hostile_page_on_a_terminal_is_harmless(open_terminal: Open, batches: An
     assert "\x1b[1maredbc" in terminal.shown
 
 
+def test_terminal_is_for_people_who_look_through_pages(open_terminal: Open, batches: Any) -> None:
+    """contract: Batch command: a title is one line, no heading runs into a text, and each warning comes once."""
+    long, cut = {"title": "many words " * 20, "content": "# One\n\nfirst\n\n## Two\n\nsecond"}, "page cut at 10 MiB"
+    batches.urls, batches.done = [*URLS[:2], f"{URLS[1]}more"], 3
+    batches.ends = {
+        batches.urls[0]: long | {"warnings": ["demo page", cut]},
+        batches.urls[1]: {"content": "# Only a heading", "warnings": ["demo page"]},
+        batches.urls[2]: {"warnings": ["demo page", cut]},
+    }
+    terminal = open_terminal("batch", "results", ID)
+    assert terminal.close() == 0
+    shown = re.sub(r"\x1b\[\d*m", "", terminal.shown).splitlines()
+    assert (shown[0][:18], shown[0][-1], len(shown[0])) == ("1.  many words man", "…", 80)
+    assert shown[4:6] == ["    first second", ""]
+    assert "    # Only a heading" in shown
+    assert shown[-3:] == ["", "warning, all pages: demo page", f"warning, pages 1, 3: {cut}"]
+
+
 def test_text_that_was_cut_says_so(call: Any, batches: Any) -> None:
-    """contract: Batch command: how much there is, and how much of it is here; the page's warnings are beside it."""
+    """contract: Batch command: how much there is, and how much of it is kept; the page's warnings are beside it."""
     batches.ends = {URLS[0]: {"chars": 90_000, "next_start": 19_990, "warnings": ["page cut at 10 MiB"]}}
     lines = call("batch", "results", ID).stdout.splitlines()
-    assert lines[2:4] == ["    90000 characters, the first 19990 of them here", "    warning: page cut at 10 MiB"]
+    assert lines[2:4] == ["    90000 characters, the first 19990 kept", "    warning: page cut at 10 MiB"]
 
 
 # --- files ---------------------------------------------------------------------------------------------------------
@@ -267,11 +285,21 @@ def test_list_is_a_table(call: Any, batches: Any) -> None:
     """contract: Batch command: a line for each batch."""
     done = call("batch", "list")
     head, row = done.stdout.splitlines()
-    assert head.split() == ["id", "status", "pages", "ok", "failed", "to", "come", "created", "kept", "until"]
+    assert head.split() == ["id", "status", "pages", "ok", "failed", "left", "created", "kept", "until"]
     assert row.split() == [ID, "done", "3", "2", "1", "0", "2026-11-29T12:00:00Z", "2026-11-30T12:00:00Z"]
     assert json.loads(call("batch", "list", "--json").stdout)["batches"][0]["id"] == ID
     batches.instead = lambda method, path: (200, {"batches": []})
     assert call("batch", "list").stderr == "no batches\n"
+
+
+def test_list_is_wider_than_the_terminal_it_goes_without_the_beginnings(open_terminal: Open, batches: Any) -> None:
+    """contract: Batch command: a line each, also on 80 columns."""
+    terminal = open_terminal("batch", "list")
+    assert terminal.close() == 0
+    head, row = terminal.shown.splitlines()
+    assert head.split() == ["id", "status", "pages", "ok", "failed", "left", "kept", "until"]
+    assert row.split() == [ID, "done", "3", "2", "1", "0", "11-30", "12:00Z"]
+    assert max(map(len, (head, row))) <= 80
 
 
 # --- how they end --------------------------------------------------------------------------------------------------

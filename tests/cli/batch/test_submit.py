@@ -219,6 +219,7 @@ def test_terminal_shows_a_bar_and_then_the_first_lines(open_terminal: Open, serv
     assert shown[start + 3 :][:2] == ["", line]
     assert shown[start + 7 :] == [
         "    …",
+        "",
         "2 of 3 pages; kept until 2026-11-30T12:00:00Z",
         f"whole texts: sift batch results {ID} --out DIR",
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -222,6 +223,13 @@ def test_server_forgets_credits_it_is_refused() -> None:
         with pytest.raises(UnfitStoreError, match="fsync"):
             ask(database)
         database.close()
+
+
+def test_server_is_too_old_it_is_refused() -> None:
+    """contract: Store: PostgreSQL 13 or newer."""
+    old: Any = SimpleNamespace(info=SimpleNamespace(server_version=120_022))
+    with pytest.raises(UnfitStoreError, match="PostgreSQL 13 or newer"):
+        Database("postgresql:///nowhere")._prepare(old)
 
 
 def test_sessions_wait_for_the_disk_whatever_the_server_is_set_to(postgres: Server, engine: PostgresEngine) -> None:

@@ -472,6 +472,14 @@ def test_directory_cannot_be_made_ledger_error(tmp_path: Path) -> None:
     refused(SqliteLedger(tmp_path / "file" / "state" / "ledger.sqlite3", {"tavily": 5}))
 
 
+def test_credit_is_taken_it_is_on_the_disk(make: Any) -> None:
+    """contract: Credits: a power cut forgets none, as far as SQLite can say: the log is flushed with every commit."""
+    ledger = make()
+    ledger.reserve("tavily", deadline=later())
+    values = [ledger._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+    assert values == ["wal", 2]
+
+
 def test_file_is_a_directory_ledger_error(path: Path) -> None:
     """contract: Credits: nor is one with something else in its place."""
     path.mkdir(parents=True)
