@@ -13,7 +13,7 @@ from sift.cli.terminal import complain, tell
 EXTRA = "it needs the extra mcp: pip install 'sift-gateway[mcp]'"
 
 
-class Address(click.ParamType[tuple[str, int]]):
+class Address(click.ParamType):  # type: ignore[type-arg] # not generic in older versions of click
     """An address to listen at: `8790`, `127.0.0.1:8790` or `[::1]:8790`."""
 
     name = "address"
