@@ -160,6 +160,7 @@ _REVIEWED: dict[str, dict[str, list[str]]] = {
             "tell(f'{had}{kept(batch)}')",
         ],
         "submit": [
+            "tell('')",
             "tell(line)",
             "warn((each for each in receipt.get('warnings', ()) if isinstance(each, str)))",
         ],
