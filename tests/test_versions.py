@@ -23,7 +23,7 @@ def test_every_dependency_and_test_tool_has_a_lower_bound() -> None:
     """setup.cfg: what is declared is what was tested; a version without a lower bound is neither."""
     constraints = lowest(DECLARED.needed + DECLARED.tools)
     assert len(constraints) == len(DECLARED.needed) + len(DECLARED.tools)
-    assert "urllib3==2.7" in constraints
+    assert "urllib3==2.8" in constraints
 
 
 def test_extras_that_the_unit_tests_need_are_tried_with_their_lowest_versions() -> None:

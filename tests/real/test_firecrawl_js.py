@@ -39,7 +39,7 @@ def driver() -> Path:
         path.mkdir(exist_ok=True)
         command = [npm, "install", "--prefix", str(path), "--no-audit", "--no-fund", "--silent", PACKAGE]
         try:
-            tried = subprocess.run(command, capture_output=True, check=False, timeout=180)
+            tried = subprocess.run(command, capture_output=True, check=False, timeout=60)
         except subprocess.TimeoutExpired:
             pytest.skip(f"{PACKAGE} cannot be installed: npm does not end")
         if tried.returncode:
