@@ -6,9 +6,14 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.postgres import Server, missing
 from tests.vendors import Vendors
+
+# A machine that does something else for half a second makes no example wrong.
+settings.register_profile("sift", deadline=None)
+settings.load_profile("sift")
 
 
 @pytest.fixture(scope="session")

@@ -162,7 +162,7 @@ NAMES = st.sampled_from(["urls", "format", "timeout", "extract_depth", "query", 
 APP = App(PAGE)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(NAMES | st.text(max_size=8), VALUES, max_size=6), st.lists(st.text(min_size=1), max_size=3))
 def test_any_json_has_a_documented_status(body: dict[str, Any], urls: list[str]) -> None:
     """contract: Tavily door: 200 or 400, whatever the body holds; never a 500."""

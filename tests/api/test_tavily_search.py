@@ -313,7 +313,7 @@ NAMES = st.sampled_from([*(field.name for field in FIELDS), *OTHERS])
 APP = client()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.dictionaries(NAMES | st.text(max_size=8), VALUES, max_size=8), st.booleans())
 def test_any_json_has_a_documented_status(body: dict[str, Any], has_query: bool) -> None:
     """contract: Tavily door: 200 or 400 with a form of their own, whatever the body holds; never a 500."""

@@ -94,7 +94,7 @@ def test_page_is_found_once_a_list(demo: Client, vendor: str) -> None:
 
 
 @given(text=HOSTILE)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_no_text_breaks_the_index(index: Index, text: str) -> None:
     """contract: Demo: user text never reaches FTS5 as syntax."""
     for query in (parse_query(text), parse_query(text, phrases=True, sites=True)):
@@ -103,7 +103,7 @@ def test_no_text_breaks_the_index(index: Index, text: str) -> None:
 
 
 @given(text=HOSTILE)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_text_breaks_a_vendor(demo: Client, text: str) -> None:
     """contract: Demo: hostile text is answered or refused as the vendor would, never with a 500."""
     assert demo.searxng(text)[0] == (200 if text else 400)

@@ -20,7 +20,6 @@ from tests.vendors import Vendors, for_all
 PATHS = ["/v1/search", "/v2/search"]
 many = settings(
     max_examples=120,
-    deadline=None,
     database=None,
     phases=[Phase.generate, Phase.shrink],
     suppress_health_check=list(HealthCheck),

@@ -6,9 +6,8 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-# SIFT_TEST_EXAMPLES=10000 searches longer. No time limit: a loaded machine is not a failure.
+# SIFT_TEST_EXAMPLES=10000 searches longer.
 moderate = settings(
     max_examples=int(os.environ.get("SIFT_TEST_EXAMPLES", "100")),
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

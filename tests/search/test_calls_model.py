@@ -236,4 +236,4 @@ class CallsMachine(RuleBasedStateMachine):
 
 def test_anything_happens_a_source_that_works_is_asked_after_its_rest_and_no_search_costs_twice() -> None:
     """contract: Breaker, Credits: whatever vendor, threads and ledger do, in any order."""
-    run_state_machine_as_test(CallsMachine, settings=settings(max_examples=100, stateful_step_count=40, deadline=None))
+    run_state_machine_as_test(CallsMachine, settings=settings(max_examples=100, stateful_step_count=40))

@@ -728,7 +728,7 @@ PRICES = st.lists(st.sampled_from([0, 2, 3, 7]), min_size=1, max_size=8)
 MOMENTS = st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.integers(0, 2)), max_size=10)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(prices=PRICES, moments=MOMENTS)
 def test_prices_come_in_any_interleaving_the_sum_is_exact(
     prices: list[int], moments: list[tuple[int, bool, int]]
