@@ -302,6 +302,4 @@ class BreakerMachine(RuleBasedStateMachine):
 
 def test_any_sequence_of_events_breaker_and_model_agree() -> None:
     """contract: Breaker: states, waits and reported changes are those of the table, in any order of events."""
-    run_state_machine_as_test(
-        BreakerMachine, settings=settings(max_examples=100, stateful_step_count=40)
-    )
+    run_state_machine_as_test(BreakerMachine, settings=settings(max_examples=100, stateful_step_count=40))
