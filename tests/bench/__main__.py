@@ -37,6 +37,7 @@ GROUPS: dict[str, tuple[Measure, str]] = {
     "burst": (http_rows.cold_burst, "burst-calls"),
     "merge": (local_rows.merging, "merge"),
     "queries": (http_rows.queries, "queries"),
+    "explained": (http_rows.explained, "explained"),
     "domains": (domain_rows.domains, "domains"),
     "memory": (memory_rows.memory_use, "idle"),
     "start": (http_rows.start, "start"),

@@ -95,6 +95,19 @@ def queries(stage: Stage, effort: Effort) -> Iterator[Finding]:
     yield Finding("queries", *found, note=f"{cpu_us(four)} against {cpu_us(one)} us")
 
 
+def explained(stage: Stage, effort: Effort) -> Iterator[Finding]:
+    """Compare the CPU of an answer that explains itself with that of a plain one, new and cached."""
+    stage.latency()
+    targets = [stage.uncached(stage.sift, explain=True)._replace(name="told"), stage.uncached(stage.sift)]
+    told, plain = interleave(targets, closed(4, effort.seconds * 0.8), effort.rounds, closed(4, 0.5))
+    note = f"{cpu_us(told)} against {cpu_us(plain)} us"
+    yield Finding("explained", *ratio(told, plain, lambda each: each.cpu_each), note=note)
+    targets = [stage.cached(stage.sift, explain=True)._replace(name="told"), stage.cached(stage.sift)]
+    told, plain = interleave(targets, closed(4, effort.seconds * 0.3), effort.rounds, closed(4, 0.3))
+    note = f"{cpu_us(told)} against {cpu_us(plain)} us"
+    yield Finding("explained-cached", *ratio(told, plain, lambda each: each.cpu_each), note=note)
+
+
 def start(stage: Stage, effort: Effort) -> Iterator[Finding]:
     """Measure the time from starting gunicorn to the first answered search."""
     stage.latency()

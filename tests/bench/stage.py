@@ -120,10 +120,11 @@ class Stage:
         calls: int = self._vendors_say("calls")["calls"]
         return calls
 
-    def cached(self, process: Process) -> Target:
+    def cached(self, process: Process, **fields: object) -> Target:
         """Return a target that asks for the same answer repeatedly; Sift must report it as cached."""
-        self.ask(process, CACHED)  # the first answer is not from the cache yet
-        request = always(post(PATH, CACHED, self.token))
+        body = CACHED | fields
+        self.ask(process, body)  # the first answer is not from the cache yet
+        request = always(post(PATH, body, self.token))
         return Target(process.name, process.port, request, b'"cached": true', process.pid)
 
     def respelled(self, process: Process) -> Target:
@@ -132,9 +133,9 @@ class Stage:
         requests = (post(PATH, CACHED, self.token, blanks=each) for each in spellings)
         return self.cached(process)._replace(name="respelled", requests=requests)
 
-    def uncached(self, process: Process, *, queries: int = 1) -> Target:
+    def uncached(self, process: Process, *, queries: int = 1, **fields: object) -> Target:
         """Return a target that asks something new each time; all three sources must answer."""
-        requests = (post(PATH, unique_query(queries), self.token) for _ in count())
+        requests = (post(PATH, unique_query(queries) | fields, self.token) for _ in count())
         expect = b'"cached":false' if process.name == "reference" else _WHOLE
         return Target(f"{process.name} {queries}", process.port, requests, expect, process.pid)
 
