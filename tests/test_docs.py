@@ -298,7 +298,7 @@ def test_every_flag_of_search_is_documented() -> None:
     listed = subprocess.run(
         [Path(sys.executable).with_name("sift"), "search", "--help"], capture_output=True, text=True, check=True
     ).stdout
-    flags = set(re.findall(r"^ +(?:-h, )?(--[a-z-]+)", listed, re.MULTILINE))
+    flags = set(re.findall(r"^ +(?:-[a-z], )?(--[a-z-]+)", listed, re.MULTILINE))
     documented = {flag for row in rows(section("The command")) for flag in re.findall(r"--[a-z-]+", row[0])}
     assert documented == flags
 

@@ -38,7 +38,13 @@ def table(heading: str) -> list[list[str]]:
 
 
 def flags(command: click.Command) -> set[str]:
-    return {name for option in command.params if isinstance(option, click.Option) for name in option.opts}
+    return {
+        name
+        for option in command.params
+        if isinstance(option, click.Option)
+        for name in option.opts
+        if name.startswith("--")
+    }
 
 
 def test_front_matter_is_valid_for_agent_skills() -> None:

@@ -94,7 +94,10 @@ def field_flags(fields: Sequence[Field]) -> Callable[[Command], Command]:
 
     def add(command: Command) -> Command:
         for field in reversed(shown):  # decorators are applied from the last to the first
-            command = click.option(flag(field), field.name, **_settings(field, fields))(command)
+            long = flag(field)
+            # A name of one letter: whoever knows other commands types one dash.
+            names = (long[1:], long) if len(field.name) == 1 else (long,)
+            command = click.option(*names, field.name, **_settings(field, fields))(command)
         return command
 
     return add

@@ -41,8 +41,8 @@ def test_value_no_request_may_hold_is_refused_before_anything_is_sent(
 
 def test_value_at_a_bound_is_sent(call: Any, service: Any) -> None:
     """The bounds themselves are allowed, and 0 is sent as given."""
-    for k, score in (("1", "0"), ("50", "1")):
-        assert call("search", "x", "--k", k, "--min-score", score).returncode == 0
+    for flag, k, score in (("--k", "1", "0"), ("-k", "50", "1")):
+        assert call("search", "x", flag, k, "--min-score", score).returncode == 0
         assert service.body == {"query": "x", "k": int(k), "min_score": float(score)}
 
 
@@ -57,7 +57,7 @@ def test_help_lists_choices_bounds_and_defaults(call: Any) -> None:
     text = " ".join(call("search", "--help").stdout.split())
     for field in FIELDS:
         assert not field.choices or f"{FLAGS[field.name]} [{'|'.join(field.choices)}]" in text
-    assert "--k N How many hits to return. [default: (8); 1<=x<=50]" in text
+    assert "-k, --k N How many hits to return. [default: (8); 1<=x<=50]" in text
     assert "[0<=x<=1]" in text
     assert "not before --start-date, and not with --time-range" in text
     assert "`" not in text
