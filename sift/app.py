@@ -32,7 +32,7 @@ from sift.sources.lazy import LazySource
 from sift.store.cache import MemoryCache
 from sift.store.mark import Mark
 from sift.store.open import CreditLedger, open_store
-from sift.store.usage import UsageTally, by_day
+from sift.store.usage import DIRECTORY, UsageTally, by_day
 
 DEMO_NOTICE = "demo sources: set SIFT_SEARXNG_URL to search the web"
 MAKE_A_KEY = "sift key new --name NAME --class CLASS"
@@ -85,7 +85,9 @@ def build_services(
     scrapes = Scrapes([source.name for source in sources], wanted=config.metrics)
     observer = Observers(tally, health, *scrapes.observers)
     cache = _build_cache(config, observer)
-    usage = None if config.demo else UsageTally(ledger)
+    usage = (
+        None if config.demo else UsageTally(ledger, [source.name for source in sources], config.state_dir / DIRECTORY)
+    )
     counts = None if usage is None else Usages(usage, *scrapes.observers)
     calls = _build_calls(config, sources, ledger, observer, counts)
     throttle = Throttle(config.threads)
@@ -97,7 +99,7 @@ def build_services(
         if watch is not None:
             watch.close()
         if usage is not None:
-            usage.flush()
+            usage.close()
         store.close()
         if fetcher is not None:
             fetcher.close()

@@ -62,8 +62,11 @@ Spared = Sequence[tuple[str, int]]
 class Usage(Protocol):
     """Count calls, for the operator's bill. As with an observer, every method returns at once and never raises."""
 
-    def called(self, source: str) -> None:
-        """Count a call that was sent to a source without a cap; those of others are counted with their credit."""
+    def calling(self, source: str) -> None:
+        """Count a call that is about to be sent to a source without a cap; others are counted with their credit."""
+
+    def not_called(self, source: str) -> None:
+        """Take back a call that was not sent after all."""
 
     def refused(self, source: str, calls: int) -> None:
         """Count calls for which there was no credit."""
@@ -75,8 +78,11 @@ class Usage(Protocol):
 class NullUsage:
     """Count nothing."""
 
-    def called(self, source: str) -> None:
+    def calling(self, source: str) -> None:
         """Ignore a call."""
+
+    def not_called(self, source: str) -> None:
+        """Ignore that there was none."""
 
     def refused(self, source: str, calls: int) -> None:
         """Ignore calls without a credit."""
@@ -91,10 +97,15 @@ class Usages:
     def __init__(self, *usages: Usage) -> None:
         self._usages = usages
 
-    def called(self, source: str) -> None:
+    def calling(self, source: str) -> None:
         """Pass a call on."""
         for usage in self._usages:
-            usage.called(source)
+            usage.calling(source)
+
+    def not_called(self, source: str) -> None:
+        """Pass on that there was none."""
+        for usage in self._usages:
+            usage.not_called(source)
 
     def refused(self, source: str, calls: int) -> None:
         """Pass calls without a credit on."""

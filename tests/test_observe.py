@@ -210,8 +210,11 @@ def test_counts_of_usage_are_passed_on() -> None:
     heard: list[tuple[object, ...]] = []
 
     class Listener(NullUsage):
-        def called(self, source: str) -> None:
-            heard.append(("called", source))
+        def calling(self, source: str) -> None:
+            heard.append(("calling", source))
+
+        def not_called(self, source: str) -> None:
+            heard.append(("not called", source))
 
         def refused(self, source: str, calls: int) -> None:
             heard.append(("refused", source, calls))
@@ -220,9 +223,9 @@ def test_counts_of_usage_are_passed_on() -> None:
             heard.append(("spared", calls, shared))
 
     usages = Usages(Listener(), NullUsage(), Listener())
-    usages.called("s1")
+    usages.calling("s1")
+    usages.not_called("s1")
     usages.refused("s2", 3)
     usages.spared((("s1", 2),), shared=True)
-    assert heard == [
-        each for each in (("called", "s1"), ("refused", "s2", 3), ("spared", (("s1", 2),), True)) for _ in range(2)
-    ]
+    told = (("calling", "s1"), ("not called", "s1"), ("refused", "s2", 3), ("spared", (("s1", 2),), True))
+    assert heard == [each for each in told for _ in range(2)]

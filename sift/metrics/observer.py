@@ -114,8 +114,11 @@ class Metrics:
         if (board := self._board) is not None:
             self._count(board, board.lines_dropped)
 
-    def called(self, source: str) -> None:
+    def calling(self, source: str) -> None:
         """Ignore a call: `call_ended` counts it."""
+
+    def not_called(self, source: str) -> None:
+        """Ignore that there was none."""
 
     def refused(self, source: str, calls: int) -> None:
         """Ignore calls without a credit: `call_skipped` counts them."""

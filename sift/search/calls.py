@@ -178,15 +178,16 @@ class Calls:
             return _timeout(name)
         call.day = day
         call.permit = permit
+        if not day:  # counted as a credit is: before the call, so that a kill in between leaves too many, never too few
+            self._usage.calling(name)
         started = self._clock()
         out, error = self._fetch(call, permit, query, request)
-        if isinstance(error, NoThreadError):
-            self._ledger.settle(name, day, 0)
-            return Skip(_NO_THREAD)
         price = 0 if (error and not error.sent) or not out.asked else out.credits
         self._ledger.settle(name, day, price)
-        if price and not day:
-            self._usage.called(name)
+        if not (price or day):
+            self._usage.not_called(name)
+        if isinstance(error, NoThreadError):
+            return Skip(_NO_THREAD)
         if call.claim():
             self._report(name, permit, out, error, odd=not _USUAL.fullmatch(query))
             if out.asked:

@@ -12,8 +12,9 @@ from sift.config import Config
 from sift.errors import ConfigError
 from sift.search.protocols import Ledger
 from sift.store.mark import Mark
+from sift.store.sheet import Totals
 from sift.store.sqlite.ledger import SqliteLedger
-from sift.store.usage import Counts, Used
+from sift.store.usage import Used
 
 if TYPE_CHECKING:
     from sift.batch.protocols import Jobs
@@ -33,8 +34,8 @@ class CreditLedger(Ledger, Protocol):
     def resets_at(self) -> str:
         """Return the end of the current day, in ISO 8601 with `Z`."""
 
-    def add_usage(self, counts: Counts) -> None:
-        """Add to the counts of calls that cost no credit. Raises LedgerError."""
+    def book_usage(self, totals: Totals) -> None:
+        """Bring the counts of calls that cost no credit up to a sheet, however often. Raises LedgerError."""
 
     def usage(self, days: int) -> list[Used]:
         """Return what was used in the last days, the newest first. Raises LedgerError."""

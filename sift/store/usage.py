@@ -1,7 +1,7 @@
 """What was used: calls made, spared and refused, by day and source, counted beside the credits (contract: Usage).
 
-Searches only leave a note of what happened; a thread adds the notes up and writes them, so no answer waits for that.
-Paid calls are not among them: they are counted with their credit.
+Searches only count on a sheet; a thread books what is on it, so no answer waits for that. Paid calls are not among
+them: they are counted with their credit.
 """
 
 from __future__ import annotations
@@ -10,34 +10,44 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 from sift.observe import Spared
 from sift.search.protocols import LedgerError
+from sift.store.sheet import KINDS, Sheet, Totals, begin, left_behind
 
 MAX_DAYS = 90
 DAY = 86_400
 INTERVAL = 1.0
-"""Seconds between two bookings: what a killed process loses at most."""
+"""Seconds between two bookings."""
 IDLE = 60
 """Bookings without anything to book, after which the thread ends."""
-MAX_EVENTS = 100_000
-"""Notes that wait to be booked; older ones are lost, as on a host that has no thread left."""
-SCHEMA = """CREATE TABLE IF NOT EXISTS usage (
-    day TEXT NOT NULL, source TEXT NOT NULL, calls INTEGER NOT NULL DEFAULT 0,
-    spared_by_cache INTEGER NOT NULL DEFAULT 0, spared_by_sharing INTEGER NOT NULL DEFAULT 0,
-    refused_by_cap INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (day, source)
-) WITHOUT ROWID"""
+DIRECTORY = "usage"
+"""The directory of the sheets, in the state directory."""
+SCHEMA = (
+    """CREATE TABLE IF NOT EXISTS usage (
+        day TEXT NOT NULL, source TEXT NOT NULL, calls INTEGER NOT NULL DEFAULT 0,
+        spared_by_cache INTEGER NOT NULL DEFAULT 0, spared_by_sharing INTEGER NOT NULL DEFAULT 0,
+        refused_by_cap INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (day, source)
+    ) WITHOUT ROWID""",
+    # How much of a sheet is in the counts.
+    f"""CREATE TABLE IF NOT EXISTS booked (
+        sheet TEXT NOT NULL, source TEXT NOT NULL, day TEXT NOT NULL,
+        {", ".join(f"{kind} INTEGER NOT NULL" for kind in KINDS)}, PRIMARY KEY (sheet, source)
+    ) WITHOUT ROWID""",
+)
+_CALLS, _CACHED, _SHARED, _REFUSED = range(len(KINDS))
 _OLDER = "ALTER TABLE spent ADD COLUMN calls INTEGER NOT NULL DEFAULT 0"
-_KINDS = ("calls", "spared_by_cache", "spared_by_sharing", "refused_by_cap")
 _ADD = f"""
-INSERT INTO usage (day, source, {", ".join(_KINDS)}) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (day, source) DO UPDATE SET {", ".join(f"{kind} = {kind} + excluded.{kind}" for kind in _KINDS)}
+INSERT INTO usage (day, source, {", ".join(KINDS)}) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (day, source) DO UPDATE SET {", ".join(f"{kind} = {kind} + excluded.{kind}" for kind in KINDS)}
 """
+_BOOKED = f"SELECT source, {', '.join(KINDS)} FROM booked WHERE sheet = ?"
+_BOOK = f"INSERT OR REPLACE INTO booked (sheet, source, day, {', '.join(KINDS)}) VALUES (?, ?, ?, ?, ?, ?, ?)"
 _READ = """
 SELECT day, source, sum(calls), sum(credits), sum(by_cache), sum(by_sharing), sum(by_cap) FROM (
     SELECT day, source, calls, credits, 0 AS by_cache, 0 AS by_sharing, 0 AS by_cap FROM spent
@@ -45,9 +55,6 @@ SELECT day, source, sum(calls), sum(credits), sum(by_cache), sum(by_sharing), su
     SELECT day, source, calls, 0, spared_by_cache, spared_by_sharing, refused_by_cap FROM usage
 ) WHERE day >= ? GROUP BY day, source ORDER BY day DESC, source
 """
-
-Counts = Mapping[tuple[str, str, str], int]
-"""Calls by day, source and kind."""
 
 
 class Used(NamedTuple):
@@ -72,15 +79,30 @@ def widen(db: sqlite3.Connection) -> None:
                 raise
 
 
-def add(db: sqlite3.Connection, counts: Counts, today: str) -> None:
-    """Add counts to those of the file, all or none, and drop those too old to be asked for."""
-    rows: dict[tuple[str, str], dict[str, int]] = {}
-    for (day, source, kind), count in counts.items():
-        rows.setdefault((day, source), {})[kind] = count
+def book(db: sqlite3.Connection, totals: Totals, today: str) -> None:
+    """Bring the counts of the file up to a sheet, all or none, and drop those too old to be asked for."""
     db.execute("BEGIN IMMEDIATE")  # the ledger closes its connection after any error, which undoes what was begun
-    db.executemany(_ADD, [(*at, *(found.get(kind, 0) for kind in _KINDS)) for at, found in rows.items()])
-    db.execute("DELETE FROM usage WHERE day < ?", (first_day(today, MAX_DAYS),))
+    new = rows_to_add(totals, db.execute(_BOOKED, (totals.sheet,)))
+    db.executemany(_ADD, [(totals.day, source, *more) for source, more in new.items()])
+    db.executemany(_BOOK, [(totals.sheet, source, totals.day, *totals.counts[source]) for source in new])
+    first = first_day(today, MAX_DAYS)
+    db.execute("DELETE FROM usage WHERE day < ?", (first,))
+    db.execute("DELETE FROM booked WHERE day < ?", (first,))
     db.execute("COMMIT")
+
+
+def rows_to_add(totals: Totals, booked: Iterable[tuple[Any, ...]]) -> dict[str, tuple[int, ...]]:
+    """Return by source how much of a sheet is not in the counts, in the order of the sources.
+
+    booked: rows of what is: the source, and a number of each kind.
+    """
+    before = {source: numbers for source, *numbers in booked}
+    none = (0,) * len(KINDS)
+    more = {
+        source: tuple(now - then for now, then in zip(numbers, before.get(source, none), strict=True))
+        for source, numbers in sorted(totals.counts.items())
+    }
+    return {source: numbers for source, numbers in more.items() if any(numbers)}
 
 
 def read(db: sqlite3.Connection, first: str) -> list[Used]:
@@ -96,7 +118,7 @@ def first_day(today: str, days: int) -> str:
 class _Book(Protocol):
     """Where counts are kept. No method waits long; both raise LedgerError."""
 
-    def add_usage(self, counts: Counts) -> None: ...
+    def book_usage(self, totals: Totals) -> None: ...
 
     def usage(self, days: int) -> list[Used]: ...
 
@@ -106,41 +128,57 @@ def _start_thread(job: Callable[[], None]) -> None:
 
 
 class UsageTally:
-    """Counts calls, and books them every second.
+    """Counts calls, and books them every second, also those that a killed process has left behind.
 
-    book: where they are kept. now: Unix time. sleep: waits between two bookings.
+    book: where they are kept. sources: their names. directory: that of the sheets. now: Unix time.
+    sleep: waits between two bookings.
     start: starts the thread, or raises RuntimeError. It is there while there is something to book.
     """
 
     def __init__(
         self,
         book: _Book,
+        sources: Sequence[str],
+        directory: Path,
         now: Callable[[], float] = time.time,
         sleep: Callable[[float], object] = time.sleep,
         start: Callable[[Callable[[], None]], None] = _start_thread,
     ) -> None:
         self._book = book
+        self._sources = tuple(sources)
+        self._places = {name: number * len(KINDS) for number, name in enumerate(sources)}
+        self._directory = directory
         self._now = now
-        self._booking = weakref.WeakMethod(self._has_more)
+        self._has_more = weakref.WeakMethod(self._go_on)
         self._sleep = sleep
         self._start = start
-        self._events: deque[tuple[float, str, Spared]] = deque(maxlen=MAX_EVENTS)
-        self._counts: Counter[tuple[str, str, str]] = Counter()  # by day, source and kind
-        self._lock = threading.Lock()  # one booking at a time
+        self._counting = threading.Lock()
+        self._sheet: Sheet | None = None
+        self._ends = 0.0  # Unix time of the end of the sheet's day
+        self._over: list[Sheet] = []  # those of days that have ended
+        self._booking = threading.Lock()
+        self._booked: Totals | None = None
         self._is_running = False
         self._idle = 0
 
-    def called(self, source: str) -> None:
-        """Count a call that was sent to a source without a cap."""
-        self._note("calls", ((source, 1),))
+    def calling(self, source: str) -> None:
+        """Count a call that is about to be sent to a source without a cap."""
+        self._count(_CALLS, ((source, 1),))
+
+    def not_called(self, source: str) -> None:
+        """Take back a call that was not sent after all; that of a day that has ended stays."""
+        with self._counting:
+            place = self._places[source] + _CALLS
+            if self._sheet is not None and self._sheet.numbers[place]:
+                self._sheet.numbers[place] -= 1
 
     def refused(self, source: str, calls: int) -> None:
         """Count calls for which there was no credit."""
-        self._note("refused_by_cap", ((source, calls),))
+        self._count(_REFUSED, ((source, calls),))
 
     def spared(self, calls: Spared, *, shared: bool) -> None:
         """Count the calls that a cached or shared answer spared."""
-        self._note("spared_by_sharing" if shared else "spared_by_cache", calls)
+        self._count(_SHARED if shared else _CACHED, calls)
 
     def used(self, days: int) -> list[Used]:
         """Return what was used in the last days, the newest first. Raises LedgerError."""
@@ -148,35 +186,63 @@ class UsageTally:
         return self._book.usage(days)
 
     def flush(self) -> None:
-        """Book what has not been booked; keep it if the book cannot be written. Never raises."""
-        with self._lock:
-            noted = (self._events.popleft() for _ in range(len(self._events)))
-            # Most notes are alike, and to count equal ones costs a sixth of adding each up.
-            alike = Counter((int(at // DAY), kind, calls) for at, kind, calls in noted)
-            for (number, kind, calls), times in alike.items():
-                day = datetime.fromtimestamp(number * DAY, UTC).date().isoformat()
-                for source, count in calls:
-                    self._counts[day, source, kind] += count * times
-            if self._counts:
+        """Book what has not been booked; it stays on its sheet if the book cannot be written. Never raises."""
+        with self._booking, suppress(LedgerError):
+            for sheet in left_behind(self._directory):
+                self._finish(sheet)
+            with self._counting:
+                current, over = self._sheet, self._over.copy()
+            for sheet in over:
+                self._finish(sheet)
+                sheet.close()
+                self._over.remove(sheet)
+            if current is not None and (totals := current.totals()) != self._booked:
                 self._idle = 0
-                with suppress(LedgerError):
-                    self._book.add_usage(self._counts)
-                    self._counts.clear()
+                self._book.book_usage(totals)
+                self._booked = totals
 
-    def _note(self, kind: str, calls: Spared) -> None:
-        self._events.append((self._now(), kind, calls))
+    def close(self) -> None:
+        """Book everything, and leave no sheet behind when that has gone well. Never raises."""
+        with self._counting:
+            if self._sheet is not None:
+                self._over.append(self._sheet)
+                self._sheet = None
+        self.flush()
+
+    def _finish(self, sheet: Sheet) -> None:
+        self._idle = 0
+        self._book.book_usage(sheet.totals())
+        sheet.remove()
+
+    def _count(self, kind: int, calls: Spared) -> None:
+        with self._counting:
+            now = self._now()
+            sheet = self._sheet
+            if sheet is None or not self._ends - DAY <= now < self._ends:
+                sheet = self._turn(now)
+            for source, count in calls:
+                sheet.numbers[self._places[source] + kind] += count
         if not self._is_running:
             self._is_running = True
             try:
-                self._start(_Loop(self._booking, self._sleep))
-            except RuntimeError:  # no thread is left: the next note tries again
+                self._start(_Loop(self._has_more, self._sleep))
+            except RuntimeError:  # no thread is left: the next one tries again
                 self._is_running = False
 
-    def _has_more(self) -> bool:
+    def _turn(self, now: float) -> Sheet:
+        """Begin the sheet of a day."""
+        if self._sheet is not None:
+            self._over.append(self._sheet)
+        day = datetime.fromtimestamp(now, UTC)
+        self._ends = (now // DAY + 1) * DAY
+        self._sheet = begin(self._directory, day.date().isoformat(), self._sources)
+        return self._sheet
+
+    def _go_on(self) -> bool:
         """Book; return whether the thread is to go on."""
         self._idle += 1
         goes_on = self._idle < IDLE
-        self._is_running = goes_on  # before the last booking: what is noted after it starts another thread
+        self._is_running = goes_on  # before the last booking: what is counted after it starts another thread
         self.flush()
         return goes_on
 

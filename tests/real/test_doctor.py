@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from sift import __version__, demo
+from sift.store.sheet import Totals
 from sift.store.sqlite.ledger import SqliteLedger
 from tests.calls import drip
 from tests.postgres import Server
@@ -271,7 +272,7 @@ def test_damaged_ledger_and_wrong_clock_are_seen(setup: Setup) -> None:
     """contract: Doctor: a day that is still to come was counted; then the file is torn."""
     path = setup.state / "ledger.sqlite3"
     ledger = SqliteLedger(path, {"tavily": 9}, now=lambda: 4_000_000_000.0)
-    ledger.add_usage({("2096-10-02", "searxng", "calls"): 1})
+    ledger.book_usage(Totals("sheet", "2096-10-02", {"searxng": (1, 0, 0, 0)}))
     ledger.close()
     assert [each["level"] for each in setup.found() if each["check"] in ("ledger", "clock")] == ["ok", "warn"]
     path.write_bytes(b"no database" * 999)

@@ -58,7 +58,8 @@ def test_service_writes_nowhere_but_its_state_directory(vendors: Vendors, tmp_pa
     assert len(pids) == 2
     assert while_running | tree(*places.values()) == set()
     found = tree(tmp_path / "state")
-    state = {path.name for path in found if not any("metrics-" in part for part in path.parts)}
+    assert not list((tmp_path / "state" / "usage").iterdir())
+    state = {path.name for path in found if not any("metrics-" in part for part in path.parts)} - {"usage"}
     assert state <= {"keys.json", "keys.json.lock", "ledger.sqlite3", "ledger.sqlite3-wal", "ledger.sqlite3-shm"}
     ours = {path for path in open_files if path.is_relative_to(tmp_path / "state")}
     heartbeat = {path for path in open_files if path.parent == Path("/dev/shm") and path.name.endswith("(deleted)")}

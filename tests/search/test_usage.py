@@ -11,7 +11,7 @@ from sift.observe import Spared
 from sift.search.calls import Calls
 from sift.search.engine import Engine
 from sift.search.model import SearchRequest, Skip, SourceOut
-from tests.fakes import FakeCache, FakeClock, FakeLedger, FakeSource, Gate, ask, find, out, page
+from tests.fakes import PATIENCE, FakeCache, FakeClock, FakeLedger, FakeSource, Gate, ask, find, out, page
 from tests.waiting import threads_in, wait_for
 
 
@@ -21,9 +21,13 @@ class Tally:
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, str]] = Counter()
 
-    def called(self, source: str) -> None:
+    def calling(self, source: str) -> None:
         """Count a call."""
         self.counts[source, "calls"] += 1
+
+    def not_called(self, source: str) -> None:
+        """Take a call back."""
+        self.counts[source, "calls"] -= 1
 
     def refused(self, source: str, calls: int) -> None:
         """Count calls without a credit."""
@@ -55,6 +59,19 @@ def test_free_calls_that_were_sent_are_counted() -> None:
     for query in (*by_query, "no thread"):
         find(engine, query)
     assert tally.counts == {("a", "calls"): 2}
+
+
+def test_free_call_is_counted_before_it_is_made() -> None:
+    """contract: Usage: a process that is killed in between has counted too many, never too few."""
+    gate = Gate(out(page(1)))
+    engine, tally = counting(FakeSource("a", gate))
+    thread = threading.Thread(target=ask, args=(engine, "q"))
+    thread.start()
+    assert gate.entered.wait(PATIENCE)
+    assert tally.counts == {("a", "calls"): 1}
+    gate.open()
+    thread.join()
+    assert tally.counts == {("a", "calls"): 1}
 
 
 def test_paid_calls_are_left_to_the_ledger() -> None:

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from sift.store.open import CreditLedger
+from sift.store.sheet import Totals
 from tests.store.engines import Clock, Engine
 
 
@@ -113,9 +114,12 @@ def test_use_is_counted_beside_the_credits_for_all_processes(engine: Engine, clo
     one.settle("tavily", "2026-09-29", 0)
     one.settle("tavily", "2026-09-29", 4)
     assert (one.balance("tavily"), other.balance("tavily")) == (0, 0)
-    for ledger in (one, other):
-        ledger.add_usage({("2026-09-29", "searxng", "calls"): 2, ("2026-09-29", "tavily", "refused_by_cap"): 1})
-    other.add_usage({("2026-09-28", "searxng", "spared_by_cache"): 7, ("2026-01-01", "searxng", "calls"): 9})
+    for number, ledger in enumerate((one, other, other)):  # the last books again, as after an answer that did not come
+        counts = {"searxng": (2, 0, 0, 0), "tavily": (0, 0, 0, 1)}
+        ledger.book_usage(Totals(f"sheet{min(number, 1)}", "2026-09-29", counts))
+    other.book_usage(Totals("late", "2026-09-28", {"searxng": (0, 3, 0, 0)}))
+    other.book_usage(Totals("late", "2026-09-28", {"searxng": (0, 7, 0, 0)}))
+    other.book_usage(Totals("old", "2026-01-01", {"searxng": (9, 0, 0, 0)}))
     today = [("2026-09-29", "searxng", 4, 0, 0, 0, 0), ("2026-09-29", "tavily", 2, 5, 0, 0, 2)]
     assert [tuple(each) for each in one.usage(1)] == today
     assert [tuple(each) for each in other.usage(90)] == [*today, ("2026-09-28", "searxng", 0, 0, 7, 0, 0)]

@@ -7,7 +7,9 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,26 +20,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sift.search.protocols import LedgerError
+from sift.store.sheet import KINDS, Totals, left_behind
 from sift.store.sqlite.ledger import SqliteLedger
-from sift.store.usage import IDLE, MAX_DAYS, Counts, UsageTally, Used, by_day, first_day, widen
+from sift.store.usage import IDLE, MAX_DAYS, UsageTally, Used, by_day, first_day, widen
 from tests.fakes import DAY, NOON, PATIENCE, FakeClock, in_parallel
 from tests.search.moderate import moderate
 from tests.waiting import wait_for
 
 
 class Book:
-    """Keep counts in memory. is_broken: nothing can be written."""
+    """Keep counts in memory. is_broken: nothing can be written. is_mute: what was written is not confirmed."""
 
     def __init__(self) -> None:
-        self.counts: dict[tuple[str, str, str], int] = {}
-        self.is_broken = False
+        self._sheets: dict[str, Totals] = {}
+        self.is_broken = self.is_mute = False
 
-    def add_usage(self, counts: Counts) -> None:
-        """Add counts."""
-        if self.is_broken:
+    @property
+    def counts(self) -> dict[tuple[str, str, str], int]:
+        """Counts by day, source and kind, those of all sheets together."""
+        found: Counter[tuple[str, str, str]] = Counter()
+        for sheet in self._sheets.values():
+            for source, numbers in sheet.counts.items():
+                found.update({(sheet.day, source, kind): n for kind, n in zip(KINDS, numbers, strict=True) if n})
+        return dict(found)
+
+    def book_usage(self, totals: Totals) -> None:
+        """Keep what is on a sheet."""
+        if not self.is_broken:
+            self._sheets[totals.sheet] = totals
+        if self.is_broken or self.is_mute:
             raise LedgerError
-        for key, count in counts.items():
-            self.counts[key] = self.counts.get(key, 0) + count
 
     def usage(self, days: int) -> list[Used]:
         """Return nothing."""
@@ -113,8 +125,8 @@ def test_paid_call_takes_one_transaction(ledger: SqliteLedger, path: Path) -> No
 def test_counts_of_free_calls_stand_beside_those_of_paid_ones(ledger: SqliteLedger, clock: FakeClock) -> None:
     """contract: Usage: added up over writers; the newest day first; the source that is both has one line."""
     take(ledger, 1)
-    ledger.add_usage({(DAY, "searxng", "calls"): 2, (DAY, "tavily", "refused_by_cap"): 5})
-    ledger.add_usage({(DAY, "searxng", "calls"): 1, (DAY, "searxng", "spared_by_cache"): 4})
+    ledger.book_usage(Totals("one", DAY, {"searxng": (2, 0, 0, 0), "tavily": (0, 0, 0, 5)}))
+    ledger.book_usage(Totals("two", DAY, {"searxng": (1, 4, 0, 0)}))
     clock.tick(86_400)
     take(ledger, 1)
     assert ledger.usage(2) == [
@@ -130,14 +142,15 @@ def test_counts_too_old_to_be_asked_for_are_forgotten_credits_are_not(
 ) -> None:
     """contract: Usage: 90 days."""
     take(ledger, 1)
-    ledger.add_usage({(DAY, "searxng", "calls"): 2})
+    ledger.book_usage(Totals("one", DAY, {"searxng": (2, 0, 0, 0)}))
     clock.tick(86_400 * (MAX_DAYS - 1))
-    ledger.add_usage({("2026-12-27", "searxng", "calls"): 1})
+    ledger.book_usage(Totals("two", "2026-12-27", {"searxng": (1, 0, 0, 0)}))
     assert [each.day for each in ledger.usage(MAX_DAYS)] == ["2026-12-27", DAY, DAY]
     clock.tick(86_400)
-    ledger.add_usage({("2026-12-28", "searxng", "calls"): 1})
+    ledger.book_usage(Totals("three", "2026-12-28", {"searxng": (1, 0, 0, 0)}))
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT count(*) FROM usage").fetchone() == (2,)
+        assert db.execute("SELECT sheet FROM booked ORDER BY day").fetchall() == [("two",), ("three",)]
         assert db.execute("SELECT credits FROM spent").fetchall() == [(1,)]
 
 
@@ -183,11 +196,11 @@ def test_ledger_that_another_process_widens_at_once_is_no_error(path: Path) -> N
 
 
 def test_usage_cannot_be_written_nothing_of_it_is(ledger: SqliteLedger) -> None:
-    """contract: Usage: all counts of a booking or none, so that none counts twice."""
-    ledger.add_usage({(DAY, "a", "calls"): 1})
-    bad: Any = {(DAY, "a", "calls"): 1, (DAY, None, "calls"): 1}
+    """contract: Usage: the counts and how much of the sheet is in them, or neither, so that none counts twice."""
+    ledger.book_usage(Totals("sheet", DAY, {"a": (1, 0, 0, 0)}))
+    bad: Any = Totals(None, DAY, {"a": (2, 0, 0, 0)})  # type: ignore[arg-type]  # fails behind the counts
     with pytest.raises(LedgerError):
-        ledger.add_usage(bad)
+        ledger.book_usage(bad)
     assert ledger.usage(1) == [Used(DAY, "a", 1, 0, 0, 0, 0)]
 
 
@@ -241,12 +254,34 @@ def test_killed_process_loses_no_paid_call(path: Path, ledger: SqliteLedger) -> 
 # --- the tally
 
 
-def test_notes_are_added_up_by_day_source_and_kind(clock: FakeClock) -> None:
+@pytest.fixture
+def sheets(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "usage"
+
+
+@pytest.fixture
+def make(sheets: Path, clock: FakeClock) -> Iterator[Callable[..., UsageTally]]:
+    """Make a tally of the sources a and b, as each process has one; it starts no thread unless it is told how."""
+    made: list[UsageTally] = []
+
+    def make(book: Any, directory: Path = sheets, **wiring: Any) -> UsageTally:
+        tally = UsageTally(book, ("a", "b"), directory, clock, **{"start": Starter(), **wiring})
+        made.append(tally)
+        return tally
+
+    yield make
+    for tally in made:
+        tally.close()
+
+
+def test_counts_are_added_up_by_day_source_and_kind(make: Any, clock: FakeClock) -> None:
     """contract: Usage: the day is that of the event, not of the booking."""
-    book, starter = Book(), Starter()
-    tally = UsageTally(book, clock, start=starter)
-    tally.called("a")
-    tally.called("a")
+    book = Book()
+    tally = make(book)
+    tally.calling("a")
+    tally.calling("a")
+    tally.calling("a")
+    tally.not_called("a")
     tally.refused("b", 3)
     tally.spared((("a", 2), ("b", 1)), shared=False)
     clock.tick(86_400 / 2)
@@ -263,61 +298,177 @@ def test_notes_are_added_up_by_day_source_and_kind(clock: FakeClock) -> None:
     }
 
 
-def test_counts_that_cannot_be_written_are_kept(clock: FakeClock) -> None:
-    """contract: Usage: written later, and once."""
+def test_call_of_a_day_that_has_ended_is_not_taken_back(make: Any, clock: FakeClock) -> None:
+    """contract: Usage: one too many of the day before, never fewer than none of the new one."""
     book = Book()
-    tally = UsageTally(book, clock, start=Starter())
+    tally = make(book)
+    tally.calling("a")
+    clock.tick(86_400)
+    tally.refused("b", 1)
+    tally.not_called("a")
+    tally.flush()
+    assert book.counts == {(DAY, "a", "calls"): 1, ("2026-09-30", "b", "refused_by_cap"): 1}
+
+
+def test_counts_that_cannot_be_written_are_kept(make: Any, clock: FakeClock) -> None:
+    """contract: Usage: written later, and once; those of a day that has ended as well."""
+    book = Book()
+    tally = make(book)
     book.is_broken = True
-    tally.called("a")
+    tally.calling("a")
+    tally.flush()
+    clock.tick(86_400)
+    tally.calling("a")
     tally.flush()
     book.is_broken = False
-    tally.called("a")
+    tally.calling("a")
     tally.flush()
-    assert book.counts == {(DAY, "a", "calls"): 2}
+    assert book.counts == {(DAY, "a", "calls"): 1, ("2026-09-30", "a", "calls"): 2}
 
 
-def test_one_thread_books_until_it_was_idle_for_long(clock: FakeClock) -> None:
+@pytest.mark.parametrize("ends", ["unbooked", "booked in part", "booked"])
+def test_what_a_killed_process_has_counted_is_booked_once(
+    make: Any, sheets: Path, ledger: SqliteLedger, ends: str
+) -> None:
+    """contract: Usage: by whoever books next, wherever the kill came in between; its sheet is gone then."""
+    script = KILLED_TALLY.format(ends=ends)
+    done = subprocess.run([sys.executable, "-c", script, str(sheets.parent), str(NOON)], timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(sheets.iterdir())) == 1
+    heirs = [make(ledger) for _ in range(4)]
+    in_parallel(4, lambda number: heirs[number].flush())
+    assert ledger.usage(1) == [Used(DAY, "a", 3, 0, 0, 0, 0), Used(DAY, "b", 0, 0, 1, 0, 0)]
+    assert list(sheets.iterdir()) == []
+
+
+KILLED_TALLY = """
+import os, signal, sys
+from pathlib import Path
+from sift.store.sqlite.ledger import SqliteLedger
+from sift.store.usage import UsageTally
+state, now = Path(sys.argv[1]), lambda: float(sys.argv[2])
+tally = UsageTally(SqliteLedger(state / "ledger.sqlite3", {{}}, now), ("a", "b"), state / "usage", now, start=repr)
+tally.calling("a")
+if "{ends}" == "booked in part":
+    tally.flush()
+tally.calling("a")
+tally.calling("a")
+tally.spared((("b", 1),), shared=False)
+if "{ends}" == "booked":
+    tally.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_answer_that_does_not_come_is_no_second_count(make: Any) -> None:
+    """contract: Usage: a booking that took place and was not confirmed is made again, and adds nothing."""
+    book = Book()
+    tally = make(book)
+    book.is_mute = True
+    tally.calling("a")
+    tally.flush()
+    book.is_mute = False
+    tally.flush()
+    assert book.counts == {(DAY, "a", "calls"): 1}
+
+
+def test_sheet_of_a_process_that_lives_is_its_own(make: Any, sheets: Path) -> None:
+    """contract: Usage: nobody books it twice, and nobody takes it away."""
+    book, other = Book(), Book()
+    tally = make(book)
+    tally.calling("a")
+    make(other).flush()
+    assert (other.counts, len(list(sheets.iterdir()))) == ({}, 1)
+    tally.close()
+    assert (book.counts, list(sheets.iterdir())) == ({(DAY, "a", "calls"): 1}, [])
+
+
+def test_sheet_stays_until_it_is_booked(make: Any, sheets: Path) -> None:
+    """contract: Usage: a service that stops while nothing can be written loses no count."""
+    book = Book()
+    book.is_broken = True
+    tally = make(book)
+    tally.calling("a")
+    tally.close()
+    (path,) = sheets.iterdir()
+    tally._over.pop().close()  # as at the end of the process
+    book.is_broken = False
+    make(book).flush()
+    assert (book.counts, path.exists()) == ({(DAY, "a", "calls"): 1}, False)
+
+
+def test_sheets_are_private_and_hold_nothing_of_a_request(make: Any, sheets: Path) -> None:
+    """contract: Usage: a day, the sources' names, and numbers."""
+    make(Book()).calling("a")
+    (path,) = sheets.iterdir()
+    assert (sheets.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
+    header, numbers = path.read_bytes().split(b"\n", 1)
+    assert header.rstrip() == f'{{"day": "{DAY}", "sources": ["a", "b"]}}'.encode()
+    assert numbers == (1).to_bytes(8, sys.byteorder) + bytes(7 * 8)
+
+
+def test_no_sheet_can_be_written_counting_goes_on(make: Any, tmp_path: Path) -> None:
+    """contract: Usage: it disturbs no search; what a kill would lose is then booked every second all the same."""
+    (tmp_path / "file").touch()
+    book = Book()
+    tally = make(book, tmp_path / "file")
+    tally.calling("a")
+    tally.flush()
+    assert book.counts == {(DAY, "a", "calls"): 1}
+
+
+def test_what_is_no_sheet_is_removed(sheets: Path) -> None:
+    """contract: Usage: what was left while it was made, or is torn, holds no counts."""
+    sheets.mkdir(parents=True)
+    for name, content in (("a", b""), ("b.new", b"{}"), ("c", b"[]\n"), ("d", b'{"day": "2026-01-01"}\n1234567')):
+        (sheets / name).write_bytes(content)
+    assert list(left_behind(sheets)) == []
+    assert list(sheets.iterdir()) == []
+
+
+def test_one_thread_books_until_it_was_idle_for_long(make: Any) -> None:
     """contract: Usage: a thread is there while there is something to book, and again after that."""
     book, starter, naps = Book(), Starter(), []
-    tally = UsageTally(book, clock, sleep=naps.append, start=starter)
-    tally.called("a")
-    tally.called("a")
+    tally = make(book, sleep=naps.append, start=starter)
+    tally.calling("a")
+    tally.calling("a")
     assert len(starter.jobs) == 1
     starter.jobs[0]()
     assert book.counts == {(DAY, "a", "calls"): 2}
     assert len(naps) == IDLE + 1  # the first booked something
-    tally.called("a")
+    tally.calling("a")
     assert len(starter.jobs) == 2
 
 
-def test_thread_ends_with_the_tally(clock: FakeClock) -> None:
+def test_thread_ends_with_the_tally(sheets: Path, clock: FakeClock) -> None:
     """contract: Usage: an application that is gone leaves no thread."""
     starter, naps = Starter(), []
-    tally = UsageTally(Book(), clock, sleep=naps.append, start=starter)
-    tally.called("a")
+    tally = UsageTally(Book(), ("a",), sheets, clock, sleep=naps.append, start=starter)
+    tally.calling("a")
+    tally.close()
     del tally
     starter.jobs[0]()
     assert len(naps) == 1
 
 
-def test_no_thread_left_the_next_note_tries_again(clock: FakeClock) -> None:
+def test_no_thread_left_the_next_count_tries_again(make: Any) -> None:
     """contract: Usage: counting disturbs no search."""
     book, starter = Book(), Starter()
-    tally = UsageTally(book, clock, sleep=lambda _: None, start=starter)
+    tally = make(book, sleep=lambda _: None, start=starter)
     starter.refuses = True
-    tally.called("a")
+    tally.calling("a")
     starter.refuses = False
-    tally.called("a")
+    tally.calling("a")
     starter.jobs[0]()
     assert book.counts == {(DAY, "a", "calls"): 2}
 
 
-def test_tally_books_by_itself(ledger: SqliteLedger, clock: FakeClock) -> None:
+def test_tally_books_by_itself(make: Any, ledger: SqliteLedger) -> None:
     """contract: Usage: the real thread, the real file."""
-    tally = UsageTally(ledger, clock, sleep=lambda _: time.sleep(0.01))
-    tally.called("a")
+    tally = make(ledger, sleep=lambda _: time.sleep(0.01), start=lambda job: threading.Thread(target=job).start())
+    tally.calling("a")
     wait_for(lambda: ledger.usage(1) == [Used(DAY, "a", 1, 0, 0, 0, 0)])
-    tally.called("a")
+    tally.calling("a")
     assert tally.used(1) == [Used(DAY, "a", 2, 0, 0, 0, 0)]
 
 

@@ -50,7 +50,7 @@ _TABLES = (
         source TEXT NOT NULL, day DATE NOT NULL, credits BIGINT NOT NULL, calls BIGINT NOT NULL DEFAULT 0,
         PRIMARY KEY (source, day)
     )""",
-    usage.TABLE,
+    *usage.TABLES,
     "CREATE TABLE IF NOT EXISTS sift_caps (source TEXT NOT NULL, day DATE NOT NULL, cap BIGINT NOT NULL,"
     " PRIMARY KEY (source, day))",
     # Prices and refunds that were booked, so that a booking whose answer was lost can be repeated.

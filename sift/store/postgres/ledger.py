@@ -16,7 +16,8 @@ from sift.search.protocols import LedgerError, LedgerLostError
 from sift.store.batches.session import Row, Session
 from sift.store.postgres import usage
 from sift.store.postgres.database import Database, LostStoreError
-from sift.store.usage import Counts, Used
+from sift.store.sheet import Totals
+from sift.store.usage import Used
 
 _T = TypeVar("_T")
 _log = logging.getLogger("sift.store")
@@ -133,9 +134,9 @@ class PostgresLedger:
         known = self._read(name, cap)
         return max(0, known.cap - known.spent)
 
-    def add_usage(self, counts: Counts) -> None:
-        """Add to the counts of calls that cost no credit. Raises LedgerError."""
-        self._do(lambda session: usage.add(session, counts))
+    def book_usage(self, totals: Totals) -> None:
+        """Bring the counts of calls that cost no credit up to a sheet, however often. Raises LedgerError."""
+        self._do(lambda session: usage.book(session, totals))
 
     def usage(self, days: int) -> list[Used]:
         """Return what was used in the last days, the newest first. Raises LedgerError."""

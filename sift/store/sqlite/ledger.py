@@ -18,6 +18,7 @@ from typing import NoReturn, TypeVar
 from sift.search.protocols import LedgerError, LedgerLostError
 from sift.store import usage
 from sift.store.mark import Mark
+from sift.store.sheet import Totals
 
 _T = TypeVar("_T")
 _log = logging.getLogger("sift.store")
@@ -29,7 +30,7 @@ _SCHEMA = (
     ) WITHOUT ROWID""",
     # One random number for the life of a ledger: file names and inode numbers are used again.
     "CREATE TABLE IF NOT EXISTS identity (only INTEGER PRIMARY KEY CHECK (only = 1), id INTEGER NOT NULL)",
-    usage.SCHEMA,
+    *usage.SCHEMA,
 )
 _IDENTITY = "SELECT id FROM identity"
 _NAME_IT = "INSERT OR IGNORE INTO identity VALUES (1, ?)"
@@ -120,9 +121,9 @@ class SqliteLedger:
         cap = self._caps.get(name)
         return max(0, cap - self.spent(name)) if cap else cap
 
-    def add_usage(self, counts: usage.Counts) -> None:
-        """Add to the counts of calls that cost no credit. Raises LedgerError."""
-        self._run(time.monotonic() + _USAGE_WAIT, lambda db: usage.add(db, counts, self._day()))
+    def book_usage(self, totals: Totals) -> None:
+        """Bring the counts of calls that cost no credit up to a sheet, however often. Raises LedgerError."""
+        self._run(time.monotonic() + _USAGE_WAIT, lambda db: usage.book(db, totals, self._day()))
 
     def usage(self, days: int) -> list[usage.Used]:
         """Return what was used in the last days, the newest first. Raises LedgerError."""
