@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from sift import __version__
+from sift.api.page import FILES
 from tests.service import ROOT, Service
 from tests.vendors import NAMES
 
@@ -44,10 +45,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_the_package_and_the_entry_point_alone(wheel: Path) -> None:
-    """The wheel holds every module of the package, `wsgi` beside it, and no test."""
+    """The wheel holds every module of the package, the files of the page, `wsgi` beside it, and no test."""
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "sift").rglob("*.py")} | {"wsgi.py"}
-    assert {name for name in names if ".dist-info/" not in name} == modules
+    page = {f"sift/api/page/{name}" for name in FILES.values()}
+    assert {name for name in names if ".dist-info/" not in name} == modules | page
 
 
 def test_wheel_metadata(wheel: Path) -> None:
