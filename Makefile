@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 SETUP = setup.cfg pyproject.toml sift/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test versions lint type gate contract bench bench-peers bench-extract soak clean
+.PHONY: help run test versions lint type gate contract bench bench-peers bench-extract soak man image clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -29,6 +29,7 @@ versions:  ## run the unit tests on each Python that is here, and with the lowes
 lint: $(VENV)/installed-lint  ## check style and form
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/hadolint deploy/Dockerfile
 
 type: $(VENV)/installed-lint  ## check types
 	$(BIN)/mypy
@@ -49,6 +50,14 @@ bench-extract: $(VENV)/installed-test  ## how much of real pages is extracted
 
 soak: $(VENV)/installed-test  ## run under load for a while and watch for leaks
 	$(BIN)/python -m tests.soak
+
+man: $(VENV)/installed  ## write the manual pages of the command anew
+	$(BIN)/python -m tests.man
+
+image:  ## build the container image `sift`
+	@for tool in podman buildah docker; do \
+	    if command -v $$tool >/dev/null; then exec $$tool build -f deploy/Dockerfile -t sift .; fi; \
+	done; echo "make image needs podman, buildah or docker" >&2; exit 1
 
 clean:  ## remove the virtual environments and what was built
 	rm -rf .venv .venv-* build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

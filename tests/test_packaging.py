@@ -34,6 +34,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = path / "source"
     shutil.copytree(ROOT / "sift", source / "sift", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "tests", source / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "docs", source / "docs")
     for name in ("setup.cfg", "pyproject.toml", "wsgi.py", "README.md"):
         shutil.copy(ROOT / name, source)
     built = pip("wheel", "--no-deps", "--wheel-dir", str(path), str(source))
@@ -49,7 +50,9 @@ def test_wheel_holds_the_package_and_the_entry_point_alone(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "sift").rglob("*.py")} | {"wsgi.py"}
     page = {f"sift/api/page/{name}" for name in FILES.values()}
-    assert {name for name in names if ".dist-info/" not in name} == modules | page
+    manual = {name for name in names if ".data/data/share/man/man1/" in name}
+    assert {Path(name).name for name in manual} == {path.name for path in (ROOT / "docs/man").glob("*.1")}
+    assert {name for name in names - manual if ".dist-info/" not in name} == modules | page
 
 
 def test_wheel_metadata(wheel: Path) -> None:
