@@ -44,9 +44,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_the_package_and_the_entry_point_alone(wheel: Path) -> None:
-    """The wheel holds every module of the package, `wsgi` beside it, and no test."""
+    """The wheel holds every module of the package, the OpenAPI document and `wsgi` beside them, and no test."""
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "sift").rglob("*.py")} | {"wsgi.py"}
+    modules.add("sift/api/openapi.json")
     assert {name for name in names if ".dist-info/" not in name} == modules
 
 
