@@ -14,9 +14,9 @@ from tests.openapi.shapes import SCHEMAS
 
 ABOUT = """A private search gateway: one list from several sources, and the text of pages.
 
-A `HEAD` is answered as a `GET` without its body. Any other method that is not listed is a 405, `method not allowed`, and a
-path that is not listed a 404, `not found`, both in the form of the errors of v1, below `/v2/` and `/tavily/` in the form of
-those. Bodies are JSON, whatever their content type, of 64 KiB at most, and of 512 KiB where a batch is submitted."""
+A `HEAD` is answered as a `GET` without its body. A method that is not listed is a 405, `method not allowed`, and
+a path that is not listed a 404, `not found`, both in v1's form of errors, below `/v2/` and `/tavily/` in theirs. Bodies
+are JSON, whatever their content type, of 64 KiB at most, and of 512 KiB where a batch is submitted."""
 TAGS = {
     "search": "Searching",
     "pages": "Opening one page",

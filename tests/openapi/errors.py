@@ -13,7 +13,7 @@ _V2_FETCH = "the site's robots.txt does not allow this page to programs"
 
 
 class Wrong(NamedTuple):
-    """One error: its status, when it comes, and an example of its body. waits: whether `Retry-After` may say how long."""
+    """One error: its status, when it comes, an example of its body; waits: whether `Retry-After` may be there."""
 
     status: int
     text: str

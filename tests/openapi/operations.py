@@ -23,8 +23,9 @@ class Route(NamedTuple):
     """What is said of a route.
 
     tag: its group. answer: the schema of what it answers with success. takes: that of its body, None for none.
-    tries: examples by name; those of routes without a body are answers alone. tool: the name under which agents have it, "" for none.
-    open: whether it needs no key. also: other successes. media: the type of the answer.
+    tries: examples by name; those of routes without a body are answers alone.
+    tool: the name under which agents have it, "" for none. open: whether it needs no key.
+    also: other responses, in OpenAPI's form. media: the type of the answer. key_in_body: whether the key may be there.
     """
 
     path: str
