@@ -18,10 +18,10 @@ from sift.app import create_app
 from sift.errors import SourceError
 from sift.fetch.model import Failed
 from sift.health import SourceHealth
-from sift.search.model import RawHit, Skip
+from sift.search.model import Skip
 from tests.api.batches import App, AwayJobs
 from tests.api.fetching import FakeFetcher, page
-from tests.fakes import FakeSource, engine_of, out
+from tests.fakes import FakeSource, engine_of, out, raw
 from tests.openapi.document import document, text
 from tests.openapi.routes import PAGE, TEXT
 
@@ -77,7 +77,7 @@ class Stage:
     """A service with one source, pages and batches. The batch `id` is through, one page of two could not be had."""
 
     def __init__(self, directory: Path) -> None:
-        hit = RawHit(PAGE, "A guide", "How it is done.")
+        hit = raw(PAGE, "How it is done.", title="A guide")
         self.fetcher = FakeFetcher(OPEN)
         health = SourceHealth()
         self.batches = App(
