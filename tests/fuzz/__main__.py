@@ -30,16 +30,8 @@ def fuzz(directory: Path, examples: str, seconds: str) -> int:
     with Service(directory, {"SIFT_DEMO": "on", "SIFT_BATCH_WORKERS": "2"}) as service:
         command = [Path(sys.executable).with_name("schemathesis"), "--config-file", CONFIG, "run"]
         command += [f"{service.url}/openapi.json", "--max-examples", examples]
-        command += [
-            "--max-time",
-            seconds,
-            "--request-timeout",
-            "60",
-            "--generation-database",
-            "none",
-            "--no-color",
-            "--continue-on-failure",
-        ]
+        command += ["--max-time", seconds, "--request-timeout", "60"]  # longer than any wait
+        command += ["--generation-database", "none", "--no-color", "--continue-on-failure"]
         done = subprocess.run(command, cwd=directory, check=False).returncode
         faults = service.records("internal_error")
     for fault in faults:
