@@ -13,10 +13,11 @@ SETUP = setup.cfg pyproject.toml sift/__init__.py
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-# Loopback only. Unless the environment says otherwise authentication is off, and without a source the demo is on.
+# Loopback only. Unless the environment says otherwise authentication is off, the page is on, and without a source the demo
+# is.
 # `exec`, so that Ctrl-C and signals reach gunicorn itself.
 run: $(VENV)/installed  ## serve on 127.0.0.1:8787; PORT=8788 chooses another port
-	@export SIFT_AUTH="$${SIFT_AUTH:-off}" SIFT_DEMO="$${SIFT_DEMO:-auto}"; \
+	@export SIFT_AUTH="$${SIFT_AUTH:-off}" SIFT_DEMO="$${SIFT_DEMO:-auto}" SIFT_PAGE="$${SIFT_PAGE:-on}"; \
 	exec $(BIN)/python -m sift.server -c python:sift.run_conf -b 127.0.0.1:$(PORT)
 
 test: $(VENV)/installed-test  ## run all tests

@@ -54,6 +54,7 @@ SETTINGS = (
     Setting("SIFT_CONTACT", "", "a URL or mail address in the User-Agent, for sites that are fetched"),
     Setting("SIFT_PUBLIC_URL", "", "https://host under which clients reach the service; unset = as each request says"),
     Setting("SIFT_METRICS", "on", "on or off; off = nothing is counted for Prometheus, and /metrics is gone"),
+    Setting("SIFT_PAGE", "off", "on or off; on = GET / is a page for people, with a search box"),
     Setting("SIFT_LOG_LEVEL", "info", "debug, info, warning, error or critical"),
 )
 """The settings of the service; those of the sources are declared by the vendors."""
@@ -169,6 +170,7 @@ class Config:
     batch_workers: int = BATCH_WORKERS
     public_url: str = ""
     metrics: bool = True
+    page: bool = False
     log_level: str = "info"
 
     @classmethod
@@ -201,6 +203,7 @@ class Config:
             batch_workers=read.integer("SIFT_BATCH_WORKERS", 0, 64),
             public_url=read.origin("SIFT_PUBLIC_URL"),
             metrics=read.choice("SIFT_METRICS", ("on", "off")) == "on",
+            page=read.choice("SIFT_PAGE", ("on", "off")) == "on",
             log_level=read.choice("SIFT_LOG_LEVEL", LOG_LEVELS),
         )
         if not config.sources:

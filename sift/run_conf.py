@@ -28,9 +28,11 @@ def welcome(config: Config, host: str, port: int, command: Path) -> str:
     auth = "authentication by key" if config.auth else "authentication off"
     header = ' -H "Authorization: Bearer $SIFT_TOKEN"' if config.auth else ""
     sources = DEMO if config.demo else "sources: " + " ".join(source.name for source in config.sources)
+    page = f"In a browser: http://{host}:{port}/\n" if config.page else ""
     shown = command.relative_to(Path.cwd()) if command.is_relative_to(Path.cwd()) else command
     return (
         f"Starting Sift on http://{host}:{port}, this machine only; {auth}; {sources}.\n"
         f'Try: curl -s localhost:{port}/v1/search{header} -d \'{{"query": "context manager"}}\'\n'
+        f"{page}"
         f'Or: SIFT_URL=http://{host}:{port} {shown} search "context manager"'
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 
@@ -11,6 +12,10 @@ from hypothesis import settings
 from tests.postgres import Server, missing
 from tests.vendors import Vendors
 
+# A shell starts what it runs in the background with Ctrl-C ignored, which every program that a test interrupts would
+# inherit.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # A machine that does something else for half a second makes no example wrong.
 settings.register_profile("sift", deadline=None)
 settings.load_profile("sift")

@@ -73,6 +73,7 @@ def value(config: Config, name: str) -> Any:
         "SIFT_ROBOTS": config.fetch.robots,
         "SIFT_BATCH_WORKERS": config.batch_workers,
         "SIFT_METRICS": config.metrics,
+        "SIFT_PAGE": config.page,
         "SIFT_CONTACT": config.fetch.contact,
         "SIFT_PUBLIC_URL": config.public_url,
         "SIFT_LOG_LEVEL": config.log_level,
@@ -112,6 +113,7 @@ DEFAULTS = {
     "SIFT_CONTACT": "",
     "SIFT_PUBLIC_URL": "",
     "SIFT_METRICS": True,
+    "SIFT_PAGE": False,
     "SIFT_LOG_LEVEL": "info",
 }
 TIMEOUTS = ("SIFT_SEARXNG_TIMEOUT", "SIFT_BRAVE_TIMEOUT", "SIFT_TAVILY_TIMEOUT")
@@ -152,6 +154,7 @@ GOOD: list[tuple[str, str, Any]] = [
     ("SIFT_BIND", "localhost:0, unix:/run/sift.sock", ("localhost:0", "unix:/run/sift.sock")),
     ("SIFT_CPU_AFFINITY", "off", False),
     ("SIFT_METRICS", "off", False),
+    ("SIFT_PAGE", "on", True),
     ("SIFT_BREAKER_FAILURES", "0", 0),
     ("SIFT_BREAKER_SECONDS", "0.5", 0.5),
     ("SIFT_FETCH", "off", False),
@@ -245,7 +248,7 @@ BAD: list[tuple[str, str]] = [
     *[("SIFT_BIND", text) for text in ("8787", ":8787", "h:", "h:65536", "h:-1", "a:1:2", "::1:80", "[::1]", "h:1,")],
     ("SIFT_BIND", "h:1,unix:"),
     *[("SIFT_CPU_AFFINITY", text) for text in ("on", "0-1")],
-    *[("SIFT_METRICS", text) for text in ("auto", "1")],
+    *[(name, text) for name in ("SIFT_METRICS", "SIFT_PAGE") for text in ("auto", "1")],
     *[("SIFT_LOG_LEVEL", text) for text in ("verbose", "20")],
 ]
 

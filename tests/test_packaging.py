@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from sift import __version__
+from sift.api.page import FILES
 from tests.service import ROOT, Service
 from tests.vendors import NAMES
 
@@ -44,11 +45,12 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_the_package_and_the_entry_point_alone(wheel: Path) -> None:
-    """The wheel holds every module of the package, the OpenAPI document and `wsgi` beside them, and no test."""
+    """The wheel holds every module of the package, the files that it serves, `wsgi` beside it, and no test."""
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "sift").rglob("*.py")} | {"wsgi.py"}
-    modules.add("sift/api/openapi.json")
-    assert {name for name in names if ".dist-info/" not in name} == modules
+    served = {f"sift/api/page/{name}" for name in FILES.values()}
+    served.add("sift/api/openapi.json")
+    assert {name for name in names if ".dist-info/" not in name} == modules | served
 
 
 def test_wheel_metadata(wheel: Path) -> None:

@@ -21,7 +21,7 @@ EXTRA = "unit"
 # What starts whole programs or many services, or builds a wheel; `make test` runs these, and one version is enough.
 # A path that is missing here only makes the run longer.
 LEFT_OUT = (
-    *("tests/real", "tests/faults", "tests/contract", "tests/bench", "tests/soak"),
+    *("tests/real", "tests/browser", "tests/faults", "tests/contract", "tests/bench", "tests/soak"),
     *("tests/api/test_access.py", "tests/api/test_privacy.py", "tests/test_packaging.py"),
     *("tests/store/test_crews.py", "tests/store/test_processes.py", "tests/store/test_jobs_model.py"),
 )

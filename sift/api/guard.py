@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from flask import Flask, Response, g, request
 from werkzeug.exceptions import NotFound
 
+from sift.api import page
 from sift.api.body import key_in_body
 from sift.api.errors import TAVILY, refuse_origin
 from sift.api.origin import is_foreign
@@ -30,8 +31,8 @@ def install(app: Flask) -> None:
 def _identify() -> Response | None:
     environ = request.environ
     path = environ.get("PATH_INFO", "")  # not request.path, which collapses leading slashes
-    if path in OPEN:
-        return None
+    if path in OPEN or (path in page.FILES and services().page):
+        return None  # also to a browser that follows a link from elsewhere
     if CALLER in environ:
         g.caller = environ[CALLER]
         return None

@@ -1,4 +1,4 @@
-"""`GET /healthz` and `GET /readyz`, the only routes that need no key."""
+"""`GET /healthz` and `GET /readyz`, which need no key."""
 
 from __future__ import annotations
 

@@ -58,7 +58,8 @@ class Services:
     threads: of requests. stopping: set when the process is to end, so that nobody waits any longer.
     public_url: the origin under which clients reach the service, "" for the one that each request names.
     checks_host: whether the Host must be local, because no key is asked for.
-    demo: whether the bundled demo sources answer. notices: warnings added to every answer.
+    demo: whether the bundled demo sources answer. page: whether there is a page for people.
+    notices: warnings added to every answer.
     begin_metrics: counts from now on, in a directory and under a number that no other living worker has.
     close: books what is not yet booked.
     """
@@ -88,6 +89,7 @@ class Services:
     public_url: str = ""
     checks_host: bool = False
     demo: bool = False
+    page: bool = False
     notices: tuple[str, ...] = ()
     close: Callable[[], None] = lambda: None
 

@@ -22,6 +22,7 @@ TAGS = {
     "pages": "Opening one page",
     "batches": "Opening many pages, in the background",
     "service": "The service itself",
+    "page": "The page for people, where it is switched on",
     "firecrawl": "What Firecrawl's clients call",
     "tavily": "What Tavily's clients call",
 }

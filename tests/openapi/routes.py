@@ -113,6 +113,21 @@ SEARCH = request_schema(
     OF_SEARCH,
     text="`query` or `queries` is needed. `null` stands for left out, in every field; unknown fields are ignored.",
 )
+
+
+def _file(path: str, text: str, media: str) -> Route:
+    """Return the route of a file of the page."""
+    gone = errors.v1(404, "not found", "`SIFT_PAGE` is off")
+    same = {"304": {"description": "The client has it: the `If-None-Match` is its `ETag`."}}
+    return Route(path, "get", "page", text, {"type": "string"}, (gone,), open=True, also=same, media=media)
+
+
+_PAGE = (
+    _file("/", "Give the page for people.", "text/html"),
+    _file("/page.css", "Give its style sheet.", "text/css"),
+    _file("/page.js", "Give its script.", "text/javascript"),
+    _file("/icon.svg", "Give its icon.", "image/svg+xml"),
+)
 ROUTES = (
     Route(
         "/v1/search",
@@ -352,4 +367,5 @@ ROUTES = (
             }
         },
     ),
+    *_PAGE,
 )

@@ -25,7 +25,7 @@ async def over_http(url: str, headers: dict):
         from mcp.client.streamable_http import streamable_http_client
 
         async with (
-            httpx2.AsyncClient(headers=headers) as http,
+            httpx2.AsyncClient(headers=headers, timeout=60) as http,  # its own 5 s are for a machine with time
             streamable_http_client(url, http_client=http) as (read, write, *_),
         ):
             yield read, write

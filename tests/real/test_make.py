@@ -63,7 +63,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeRun]:
 
 def test_run_says_what_it_serves_and_what_to_try(demo: MakeRun) -> None:
     """README: address, authentication and demo sources are named, and the commands work as printed."""
-    first, second, third = demo.lines()
+    first, second, third, fourth = demo.lines()
     assert f"http://127.0.0.1:{demo.port}" in first
     assert "authentication off" in first
     assert "demo sources" in first
@@ -72,9 +72,10 @@ def test_run_says_what_it_serves_and_what_to_try(demo: MakeRun) -> None:
         ["bash", "-c", second.removeprefix("Try: ")], capture_output=True, check=True, timeout=30, text=True
     )
     assert json.loads(tried.stdout)["results"]
-    assert third.startswith(f"Or: SIFT_URL=http://127.0.0.1:{demo.port} ")
+    assert third == f"In a browser: http://127.0.0.1:{demo.port}/"
+    assert fourth.startswith(f"Or: SIFT_URL=http://127.0.0.1:{demo.port} ")
     tried = subprocess.run(
-        ["bash", "-c", third.removeprefix("Or: ")], capture_output=True, check=True, timeout=30, text=True, cwd=ROOT
+        ["bash", "-c", fourth.removeprefix("Or: ")], capture_output=True, check=True, timeout=30, text=True, cwd=ROOT
     )
     assert "https://docs.python.org" in tried.stdout
 
@@ -100,7 +101,7 @@ def test_run_with_sources_and_keys_uses_those(tmp_path: Path, vendors: Vendors) 
     """README: with a source set there is no demo, with SIFT_AUTH set a key is needed. Ctrl-C ends it cleanly."""
     token = new_key(tmp_path / ".local" / "state" / "sift", "me", "fleet")
     with MakeRun(tmp_path, vendors.environ | {"SIFT_AUTH": "keys"}) as running:
-        first, second, _ = running.lines()
+        first, second, *_ = running.lines()
         assert f"sources: {' '.join(NAMES)}." in first
         assert "authentication by key" in first
         assert running.search("anything")[0] == 401

@@ -85,16 +85,18 @@ def test_workers_of_a_service_are_one_in_its_metrics(vendors: Vendors, pair: Ser
 
 
 def test_worker_that_is_killed_leaves_its_counters(vendors: Vendors, pair: Service) -> None:
-    """contract: Metrics: kill -9; the worker in its place goes on where it ended, and its cache is gone."""
+    """contract: Metrics: kill -9; the worker in its place goes on where it ended, and its cache is gone.
+
+    Both are killed, one after the other: on a busy host one of them may have answered everything.
+    """
     search_many(pair, 0, 40)
-    counted = total(scrape(pair), "sift_searches_total")
-    entries = total(scrape(pair), "sift_cache_entries")
-    victim, other = workers(pair)
-    os.kill(victim, signal.SIGKILL)
-    wait_for(lambda: len(set(workers(pair)) - {victim, other}) == 1 and slots(pair) == {"0", "1"})
-    body = scrape(pair)
-    assert total(body, "sift_searches_total") == counted == 40
-    assert total(body, "sift_cache_entries") < entries
+    assert total(scrape(pair), "sift_cache_entries") > 0
+    for victim in workers(pair):
+        (other,) = set(workers(pair)) - {victim}
+        os.kill(victim, signal.SIGKILL)
+        wait_for(lambda gone={victim, other}: len(set(workers(pair)) - gone) == 1 and slots(pair) == {"0", "1"})
+        assert total(scrape(pair), "sift_searches_total") == 40
+    assert total(scrape(pair), "sift_cache_entries") == 0
     search_many(pair, 0, 40)
     assert total(scrape(pair), "sift_searches_total") == 80
     assert slots(pair, "counter") == {"0", "1"}
