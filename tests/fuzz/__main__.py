@@ -27,7 +27,7 @@ def enter() -> int:
 
 def fuzz(directory: Path, examples: str, seconds: str) -> int:
     """Return the exit code: 0 when everything was as documented."""
-    with Service(directory, {"SIFT_DEMO": "on", "SIFT_BATCH_WORKERS": "2"}) as service:
+    with Service(directory, {"SIFT_DEMO": "on", "SIFT_PAGE": "on", "SIFT_BATCH_WORKERS": "2"}) as service:
         command = [Path(sys.executable).with_name("schemathesis"), "--config-file", CONFIG, "run"]
         command += [f"{service.url}/openapi.json", "--max-examples", examples]
         command += ["--max-time", seconds, "--request-timeout", "60"]  # longer than any wait
