@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 SETUP = setup.cfg pyproject.toml sift/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test versions lint type gate contract bench bench-peers bench-extract soak man image clean
+.PHONY: help run test versions lint type gate contract bench bench-peers bench-extract soak openapi fuzz man image clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -51,6 +51,12 @@ bench-extract: $(VENV)/installed-test  ## how much of real pages is extracted
 soak: $(VENV)/installed-test  ## run under load for a while and watch for leaks
 	$(BIN)/python -m tests.soak
 
+openapi: $(VENV)/installed-test  ## make sift/api/openapi.json anew
+	$(BIN)/python -m tests.openapi
+
+fuzz: $(VENV)/installed-fuzz  ## send a running service what schemathesis makes of its OpenAPI document
+	$(BIN)/python -m tests.fuzz
+
 man: $(VENV)/installed  ## write the manual pages of the command anew
 	$(BIN)/python -m tests.man
 
@@ -75,4 +81,8 @@ $(VENV)/installed-test: $(VENV)/installed
 
 $(VENV)/installed-lint: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint]'
+	@touch $@
+
+$(VENV)/installed-fuzz: $(VENV)/installed-test
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	@touch $@

@@ -11,7 +11,7 @@ from pathlib import Path
 from flask import Blueprint, Flask
 
 from sift import demo, log
-from sift.api import errors, guard, health, metrics, opening, page, v1, v2
+from sift.api import errors, guard, health, metrics, openapi, opening, page, v1, v2
 from sift.api.services import Credits, Services
 from sift.api.v1.cached import CachedSearch
 from sift.auth.caller import LOCAL
@@ -58,7 +58,7 @@ def create_app(config: Config | None = None, services: Services | None = None) -
         pages += (opening.batches,)
     if services.page:
         pages += (page.bp,)
-    for blueprint in (v1.bp, v2.bp, opening.doors, health.bp, metrics.bp, *pages):
+    for blueprint in (v1.bp, v2.bp, opening.doors, health.bp, metrics.bp, openapi.bp, *pages):
         app.register_blueprint(blueprint)
     app.wsgi_app = CachedSearch(app.wsgi_app, services)  # type: ignore[method-assign]
     return app

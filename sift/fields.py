@@ -1,7 +1,7 @@
 """How the fields of a request are described: once, as data.
 
-Validation and the command's flags derive from a description, and the documents are tested against it. The command loads
-this for every `--help`, so it imports nothing that is slow to load.
+Validation, the command's flags and all JSON Schemas derive from a description, and the documents are tested against it.
+The command loads this for every `--help`, so it imports nothing that is slow to load.
 """
 
 from __future__ import annotations
@@ -46,3 +46,17 @@ class Field:
     def sentence(self) -> str:
         """Return the text and the rule as one sentence."""
         return f"{self.text}; {self.rule}." if self.rule else f"{self.text}."
+
+
+def schema_of(field: Field) -> dict[str, Any]:
+    """Return the JSON Schema of a field, in short: without defaults, lower limits and the limits of a list."""
+    schema: dict[str, Any] = {"type": field.type, "description": field.text}
+    if field.choices:
+        schema["enum"] = list(field.choices)
+    if field.type == "array":
+        schema["items"] = {"type": "string"}
+    if field.format == "date":
+        schema["format"] = "date"
+    if field.maximum is not None:
+        schema["maximum"] = field.maximum
+    return schema

@@ -46,13 +46,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_the_package_and_the_entry_point_alone(wheel: Path) -> None:
-    """The wheel holds every module of the package, the files of the page, `wsgi` beside it, and no test."""
+    """The wheel holds every module of the package, the files that it serves, `wsgi` beside it, and no test."""
     names = set(zipfile.ZipFile(wheel).namelist())
     modules = {str(path.relative_to(ROOT)) for path in (ROOT / "sift").rglob("*.py")} | {"wsgi.py"}
-    page = {f"sift/api/page/{name}" for name in FILES.values()}
+    served = {f"sift/api/page/{name}" for name in FILES.values()} | {"sift/api/openapi.json"}
     manual = {name for name in names if ".data/data/share/man/man1/" in name}
     assert {Path(name).name for name in manual} == {path.name for path in (ROOT / "docs/man").glob("*.1")}
-    assert {name for name in names - manual if ".dist-info/" not in name} == modules | page
+    assert {name for name in names - manual if ".dist-info/" not in name} == modules | served
 
 
 def test_wheel_metadata(wheel: Path) -> None:

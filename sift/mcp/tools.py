@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sift.batch.fields import FIELDS as OF_BATCH
 from sift.fetch.fields import FIELDS as OF_FETCH
-from sift.fields import Field
+from sift.fields import Field, schema_of
 from sift.search.fields import FIELDS as OF_SEARCH
 
 LEFT_OUT = ("rerank", "digest")
@@ -29,8 +29,12 @@ class Tool(NamedTuple):
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of the arguments."""
-        schema = {"type": "object", "properties": {field.name: _schema(field) for field in self.fields}}
+        """Return the JSON Schema of the arguments: what a first call needs.
+
+        Every conversation pays for it. Rules between arguments are left to the refusal of a call that breaks one,
+        defaults and lower limits to the service.
+        """
+        schema = {"type": "object", "properties": {field.name: schema_of(field) for field in self.fields}}
         return schema | ({"required": list(self.required)} if self.required else {})
 
 
@@ -48,24 +52,6 @@ TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (SEARCH, FETCH, BATCH)}
 def accepts(field: Field) -> str:
     """Return what an argument takes, as a phrase, with the rules between arguments that involve it."""
     return "; ".join(filter(None, (_values(field), field.rule)))
-
-
-def _schema(field: Field) -> dict[str, Any]:
-    """Return the schema of an argument: what a first call needs.
-
-    Every conversation pays for it. Rules between arguments are left to the refusal of a call that breaks one, defaults
-    and lower limits to the service.
-    """
-    schema: dict[str, Any] = {"type": field.type, "description": field.text}
-    if field.choices:
-        schema["enum"] = list(field.choices)
-    if field.type == "array":
-        schema["items"] = {"type": "string"}
-    if field.format == "date":
-        schema["format"] = "date"
-    if field.maximum is not None:
-        schema["maximum"] = field.maximum
-    return schema
 
 
 def _values(field: Field) -> str:

@@ -110,6 +110,7 @@ def requests(service: Service, tokens: dict[str, str]) -> None:
         service.get(f"/{CANARY}", auth)
         service.get(f"/v2/{CANARY}?{CANARY}={CANARY}", auth)
         service.get(f"/v1/status?{CANARY}", auth)
+        service.get(f"/openapi.json?{CANARY}", auth)
         service.request("DELETE", f"/v1/search?{CANARY}", None, auth)
     service.get(f"/{CANARY}?{CANARY}")
     for value in (f"Bearer {CANARY}", f"Bearer sift_{CANARY}", CANARY, f"Bearer {tokens['fleet'][:-1]}{CANARY}"):

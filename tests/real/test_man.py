@@ -25,7 +25,7 @@ def test_page_is_good_roff_and_has_every_flag(name: str) -> None:
     """README, The command: no warning, and what `--help` lists."""
     path = man.DIRECTORY / name
     done = subprocess.run(
-        ["groff", "-man", "-Tascii", "-P-c", "-ww", "-rLL=200n", path], capture_output=True, text=True, check=True
+        ["groff", "-man", "-Tascii", "-P-cbou", "-ww", "-rLL=200n", path], capture_output=True, text=True, check=True
     )
     assert done.stderr == ""
     *_, command = name.removesuffix(".1").split("-")
