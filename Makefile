@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 SETUP = setup.cfg pyproject.toml sift/__init__.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run test versions lint type gate contract bench bench-peers bench-extract soak openapi fuzz man image clean
+.PHONY: help run test versions lint type gate contract bench bench-peers bench-extract soak openapi fuzz man image image-check clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -61,9 +61,12 @@ man: $(VENV)/installed  ## write the manual pages of the command anew
 	$(BIN)/python -m tests.man
 
 image:  ## build the container image `sift`
-	@for tool in podman buildah docker; do \
-	    if command -v $$tool >/dev/null; then exec $$tool build -f deploy/Dockerfile -t sift .; fi; \
+	@for tool in "podman build --format docker" "buildah build --format docker" "docker build"; do \
+	    if command -v $${tool%% *} >/dev/null; then exec $$tool -f deploy/Dockerfile -t sift .; fi; \
 	done; echo "make image needs podman, buildah or docker" >&2; exit 1
+
+image-check: $(VENV)/installed-test  ## build the image on a base made here, and ask a service in it; as root
+	$(BIN)/python -m tests.image
 
 clean:  ## remove the virtual environments and what was built
 	rm -rf .venv .venv-* build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
