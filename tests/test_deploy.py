@@ -11,12 +11,14 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from sift.app import create_app
 from sift.config import CLIENT_VARIABLES, Config, all_settings
 from sift.metrics import families
 from sift.metrics.families import CACHE_USES, CLASSES, FETCH_STATES, ITEM_STATES, OUTCOMES, PAGE_USES, STATUSES, Family
@@ -140,7 +142,12 @@ def test_containers_fit_the_settings_and_each_other() -> None:
     assert ipaddress.ip_network(network["subnet"]).is_private
     for mounted in SERVICES["nginx"]["volumes"]:
         _, inside, *_ = mounted.split(":")
-        assert inside in nginx or inside == "/etc/nginx/conf.d/default.conf" or inside == "/var/log/nginx"
+        assert inside in nginx or inside == "/etc/nginx/conf.d/default.conf"
+    assert f"state:{config.state_dir}" in SERVICES["sift"]["volumes"]
+    (log,) = {str(Path(each).parent) for each in re.findall(r"(?:access|error)_log (\S+) ", nginx)}
+    written = [each.split(":")[0] for each in SERVICES["nginx"]["tmpfs"]]
+    assert {log, "/run", "/tmp"} <= set(written)
+    assert "/healthz" in {rule.rule for rule in create_app(replace(config, auth=False)).url_map.iter_rules()}
     unit = (DEPLOY / "sift.service").read_text()
     (seconds,) = re.findall(r"TimeoutStopSec=(\d+)", unit)
     assert SERVICES["sift"]["stop_grace_period"] == f"{seconds}s"

@@ -7,9 +7,9 @@ import sys
 import litellm
 
 
-def call(url: str, key: str, arguments: dict) -> dict:
+def call(url: str, key: str, arguments: dict, provider: str = "tavily") -> dict:
     try:
-        found = litellm.search(search_provider="tavily", api_base=url, api_key=key, **arguments)
+        found = litellm.search(search_provider=provider, api_base=url, api_key=key, **arguments)
         return {"results": [each.model_dump() for each in found.results]}
     except Exception as error:  # the kind of error is the result
         return {"error": type(error).__name__, "message": str(error)}

@@ -265,6 +265,19 @@ def test_litellm_block_of_the_readme_works_as_printed(
     assert found["results"]
 
 
+def test_litellm_block_for_perplexity_works_as_printed(
+    litellm: Client, running: Running, fresh: Callable[[], str]
+) -> None:
+    """README, Use with Open WebUI and LiteLLM: its Perplexity client speaks v1."""
+    ((tool,),) = yaml.safe_load(as_printed(readme_block("yaml", "search_provider: perplexity"), running)).values()
+    named = tool["litellm_params"]
+    arguments = {"query": fresh(), "max_results": 3}
+    found = litellm.call(
+        url=named["api_base"], key=running.tokens.fleet, arguments=arguments, provider=named["search_provider"]
+    )
+    assert found["results"]
+
+
 def test_urls_of_the_other_blocks_are_those_of_the_door(running: Running) -> None:
     """README, Use with Tavily's clients: Open WebUI adds /search and /extract, LibreChat nothing."""
     base = re.search(r"^TAVILY_API_BASE_URL=(.*)$", readme_block("bash", "WEB_SEARCH_ENGINE=tavily"), re.MULTILINE)
