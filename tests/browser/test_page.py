@@ -236,6 +236,24 @@ def test_page_asks_nobody_but_its_service(demo: Service, tab: Any) -> None:
     }
 
 
+def test_nothing_of_what_is_typed_or_read_is_logged(over_vendors: Service, vendors: Vendors, tab: Any) -> None:
+    """contract: Page, Log: neither a query, a filter, a hit's host nor a page that was opened."""
+    canary = "xqcanaryqx"
+    vendors.behaviour["tavily"] = reply(BODIES["tavily"]([hit(f"http://{canary}.invalid/{canary}", canary)]))
+    shown = tab(f"{over_vendors.url}/?{canary}#{canary}")
+    shown.page.click("#filters summary")
+    shown.page.fill("#exclude_domains", f"{canary}.example")
+    shown.search(f"{canary} words")
+    shown.page.click(f'button[aria-label="Read {canary}"]')
+    shown.page.wait_for_selector("#page-about:not(:text('Opening…'))")
+    shown.page.keyboard.press("Escape")
+    shown.page.fill("#exclude_domains", f"https://{canary}/")
+    shown.search(canary)
+    assert over_vendors.records("search")
+    assert over_vendors.records("fetch")
+    assert canary.encode() not in over_vendors.log()
+
+
 def test_hit_opens_as_readable_text(demo: Service, tab: Any) -> None:
     """contract: Page: in a panel, with where it is from and its warnings; Escape closes it and gives the focus back."""
     shown = tab(demo.url)

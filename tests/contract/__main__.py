@@ -121,6 +121,12 @@ def checks(key: list[str]) -> Iterator[Check]:
         key,
         lambda answer: answer.status == 200 and list(answer.body) == STATUS,
     )
+    yield (
+        "the API describes itself",
+        "/openapi.json",
+        key,
+        lambda answer: answer.status == 200 and answer.body["openapi"].startswith("3.1."),
+    )
     yield v1("one query", {"query": "context manager"}, is_envelope)
     yield v1("curl -d without a content type", '{"query": "context manager"}', is_envelope)
     yield v1(
