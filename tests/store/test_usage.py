@@ -260,8 +260,11 @@ def sheets(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def make(sheets: Path, clock: FakeClock) -> Iterator[Callable[..., UsageTally]]:
-    """Make a tally of the sources a and b, as each process has one; it starts no thread unless it is told how."""
+def make(sheets: Path, clock: FakeClock, ledger: SqliteLedger) -> Iterator[Callable[..., UsageTally]]:
+    """Make a tally of the sources a and b, as each process has one; it starts no thread unless it is told how.
+
+    ledger: is closed after the tallies, which may book to it at their end.
+    """
     made: list[UsageTally] = []
 
     def make(book: Any, directory: Path = sheets, **wiring: Any) -> UsageTally:
