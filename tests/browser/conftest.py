@@ -38,7 +38,8 @@ class Tab(NamedTuple):
         self.page.wait_for_selector("#answer[aria-busy=false] > *")
 
 
-@pytest.fixture(scope="session")
+# Not for the session: as long as it runs, playwright's event loop counts as one that runs in this thread.
+@pytest.fixture(scope="module")
 def _browser() -> Iterator[Any]:
     if not CHROMIUM.exists():
         pytest.skip("no Chromium (Debian: chromium)")
@@ -48,7 +49,7 @@ def _browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """Run a service with demo sources and its page."""
     with Service(tmp_path_factory.mktemp("demo"), {"SIFT_DEMO": "on", "SIFT_PAGE": "on"}) as service:

@@ -93,7 +93,7 @@ def test_url_map_every_route_but_those_for_health_is_locked(running: Running, tm
     app = create_app(Config((source,), state_dir=tmp_path, keys_file=tmp_path / "keys.json", auth=False))
     routes = [(method, rule.rule) for rule in app.url_map.iter_rules() for method in sorted(rule.methods or ())]
     assert {path for _, path in routes} == {
-        *("/healthz", "/metrics", "/readyz", "/tavily/extract", "/tavily/search", "/v1/batch",),
+        *("/healthz", "/metrics", "/openapi.json", "/readyz", "/tavily/extract", "/tavily/search", "/v1/batch",),
         *("/v1/batch/<id>", "/v1/batch/<id>/errors", "/v1/batch/<id>/results", "/v1/fetch", "/v1/plan",),
         *("/v1/search", "/v1/status", "/v1/usage", "/v2/batch/scrape", "/v2/batch/scrape/<id>",),
         *("/v2/batch/scrape/<id>/errors", "/v2/scrape", "/v2/search",),
