@@ -14,7 +14,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from tests.bench.http_rows import Effort
+from tests.bench.http_rows import Effort, cpu_us
+from tests.bench.load import closed, interleave, ratio
 from tests.bench.processes import ROOT, cpu_seconds
 from tests.bench.stage import Stage
 from tests.bench.targets import Finding
@@ -46,8 +47,10 @@ def batches(stage: Stage, effort: Effort) -> Iterator[Finding]:
             _make_bare(at)
             yield _claims(at, effort)
             yield _polite(at, effort)
+        if not why:
+            yield _stores(stage, effort, places[-1].place)
     if why:
-        for name in ("batch-claims-postgres", "batch-polite-postgres"):
+        for name in ("batch-claims-postgres", "batch-polite-postgres", "store-cpu"):
             yield Finding(name, absent=why)
 
 
@@ -82,6 +85,16 @@ def _polite(at: Place, effort: Effort) -> Finding:
         visits = ITEMS // HOSTS
         ratios.append(took / ((visits - 1) * GAP + visits * PAGE))
     return Finding(f"batch-polite-{at.kind}", median(ratios), min(ratios), max(ratios))
+
+
+def _stores(stage: Stage, effort: Effort, url: str) -> Finding:
+    """Compare the CPU of an uncached search whose credits are in PostgreSQL with one whose credits are in a file."""
+    stage.latency()
+    there, here = stage.service("in-postgres", "wsgi:app", SIFT_STORE_URL=url), stage.service("in-sqlite", "wsgi:app")
+    targets = [stage.uncached(there), stage.uncached(here)]
+    far, near = interleave(targets, closed(16, effort.seconds / 2), 3 * effort.rounds, closed(16, 1.0))
+    note = f"{cpu_us(far)} against {cpu_us(near)} us a query; the server's own CPU does not count"
+    return Finding("store-cpu", *ratio(far, near, lambda each: each.cpu_each), note=note)
 
 
 def _run(what: str, at: Place, gap: float, processes: int, count: int) -> tuple[float, int]:
