@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -192,6 +197,65 @@ def test_server_is_killed_in_a_burst_no_credit_is_forgotten(postgres: Server, en
     while after <= cap and again.reserve("tavily", deadline=later()):
         after += 1
     assert len(before) + after <= cap == again.spent("tavily")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a file system of four megabytes."""
+    path = tmp_path / "small"
+    path.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=1777", "tmpfs", str(path)]
+    if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        pytest.skip("no file system can be mounted here")
+    yield path
+    subprocess.run(["umount", "--lazy", str(path)], check=True)
+
+
+def test_disk_of_the_server_is_full_nothing_is_accepted_and_nothing_lost(
+    small_disk: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """contract: Store: what cannot be kept is refused, with the server's code in the log; then work goes on."""
+    for each in (*tmp_parents(small_disk), small_disk):
+        each.chmod(0o755 if each != small_disk else 0o1777)
+    with Server() as server:
+        room = server.room()
+        (small_disk / "space").mkdir()
+        shutil.chown(small_disk / "space", server.data.owner())
+        (small_disk / "space").chmod(0o700)
+        with server.owner() as owner:
+            owner.execute(f"CREATE TABLESPACE small LOCATION '{small_disk / 'space'}'")
+            owner.execute("GRANT CREATE ON TABLESPACE small TO sift")
+        engine = PostgresEngine(f"{room}%20-cdefault_tablespace%3Dsmall")
+        ticks = Ticks()
+        jobs = PostgresJobs(warm(engine.database(clock=ticks), ticks))
+        made = jobs.submit(submission("a.example/1"))
+        claim = jobs.claim("w")
+        assert claim is not None
+        outcome = Outcome("ok", result=os.urandom(200_000))
+        fill(small_disk / "filler")
+        assert refuses(lambda: jobs.submit(submission(*(f"b.example/{n}/{'x' * 3000}" for n in range(100)))))
+        ticks.now += REST
+        assert refuses(lambda: jobs.finish(claim, outcome))
+        told = [each.__dict__["fields"]["reason"] for each in caplog.records if each.message == "store_down"]
+        assert told == ["53100"]
+        (small_disk / "filler").unlink()
+        ticks.now += REST
+        assert jobs.finish(claim, outcome)
+        (status,) = jobs.list("ann")
+        assert (status.id, status.state) == (made.id, "done")
+        engine.close()
+
+
+def tmp_parents(path: Path) -> list[Path]:
+    """Return the directories of pytest's own above a path, which another user must pass."""
+    return [each for each in path.parents if each.name.startswith(("pytest-", "test_"))]
+
+
+def fill(path: Path) -> None:
+    """Write a file until the disk is full."""
+    with suppress(OSError), path.open("wb", buffering=0) as file:
+        while file.write(bytes(4096)):
+            pass
 
 
 def test_server_is_away_it_is_logged_once_and_so_is_its_return(
