@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sift.mcp.tools import SEARCH
 from tests.real.programs import SIFT, new_key
 from tests.service import Service
 from tests.vendors import BODIES, NAMES, Vendors, hit, reply
@@ -105,6 +106,7 @@ def test_same_request_elsewhere_gives_the_same_hits(demo: Service, tab: Any, tmp
     shown.page.click("#filters summary")
     shown.page.fill("#exclude_domains", "example.org")
     shown.page.fill("#k", "4")
+    shown.page.uncheck("#rerank")
     for query in ('it\'s "quoted" $HOME `x` \\ asyncio', "asyncio\ncontext manager"):
         shown.search(query)
         shown.page.click("text=The same request elsewhere")
@@ -120,7 +122,10 @@ def test_same_request_elsewhere_gives_the_same_hits(demo: Service, tab: Any, tmp
         assert by_sift.returncode == 0, by_sift.stderr
         assert [each["title"] for each in json.loads(by_sift.stdout)["results"]] == titles(shown.page)
         (*_, sent) = [body for method, url, body in shown.asked if url.endswith("/v1/search")]
-        assert json.loads(call) == {"name": "sift_search", "arguments": json.loads(sent)}
+        called = json.loads(call)
+        assert called["name"] == SEARCH.name
+        assert called["arguments"] == {name: json.loads(sent)[name] for name in json.loads(sent) if name != "rerank"}
+        assert set(called["arguments"]) <= SEARCH.described.keys()
 
 
 def test_wrong_field_is_named_and_marked(demo: Service, tab: Any) -> None:
@@ -174,6 +179,11 @@ def test_key_is_asked_for_kept_in_the_tab_and_sent_as_a_header(vendors: Vendors,
         shown = tab(service.url)
         shown.settle()
         assert "The service wants a key." in shown.page.inner_text("[role=alert]")
+        shown.page.click("#key-open")
+        shown.page.fill("#token", "sift_\u2026")
+        shown.page.press("#token", "Enter")
+        assert "only letters, digits" in shown.page.inner_text("#key-told")
+        shown.page.keyboard.press("Escape")
         for key, answer in (("sift_aaaaaaaa_wrong", "The service does not know this key"), (token, "")):
             shown.page.click("#key-open")
             shown.page.fill("#token", key)
@@ -209,6 +219,15 @@ def test_vendors_texts_are_text_and_only_the_web_is_linked(over_vendors: Service
     assert links
     assert all(link.startswith(("http://", "https://")) for link in links)
     assert shown.told == []
+
+
+def test_other_spellings_of_an_address_are_shown(over_vendors: Service, vendors: Vendors, tab: Any) -> None:
+    """contract: Page: as text that a keyboard reaches."""
+    vendors.behaviour["tavily"] = reply(BODIES["tavily"]([hit("https://shared.example/page?utm_source=x", "Shared")]))
+    shown = tab(over_vendors.url)
+    shown.search("x")
+    shown.page.click("text=1 other spelling of its address")
+    assert shown.page.is_visible("text=https://shared.example/page?utm_source=x")
 
 
 def test_address_that_is_not_of_the_web_is_no_link(demo: Service, tab: Any) -> None:

@@ -182,7 +182,7 @@ def checks(key: list[str]) -> Iterator[Check]:
     )
     yield "wrong method", "/v1/search", [*key, "-X", "GET"], error(405, "method not allowed")
     yield "no automatic OPTIONS", "/v1/search", [*key, "-X", "OPTIONS"], error(405, "method not allowed")
-    for path in ("/", "/v1", "/v1/search/", "//v1/search", "/v1//search", "/static/x"):
+    for path in ("/nowhere", "/v1", "/v1/search/", "//v1/search", "/v1//search", "/static/x"):
         yield f"unknown path {path}", path, [*key, *data({"query": "x"})], error(404, "not found")
     yield v2("v2", {"query": "context manager", "limit": 3, "origin": "sdk"}, is_v2)
     yield v2("v2 ignores other fields", {"query": "context manager", "topic": 5, "timeout": 1}, is_v2)

@@ -188,13 +188,18 @@ function hitItem(hit, several) {
   const place = link ? link.host + decoded(link.pathname + link.search) : hit.url;
   const facts = make("p", { class: "facts" }, why(hit, several));
   if (hit.published_date) facts.prepend(make("span", {}, hit.published_date));
-  if (hit.copies && hit.copies.length) facts.append(make("span", { title: hit.copies.join("\n") }, `${count(hit.copies.length, "other spelling")} of its address`));
   if (link) {
     const read = button("Read", () => open(hit.url, hit.title));
     read.setAttribute("aria-label", `Read ${hit.title}`);
     facts.append(read);
   }
-  return make("li", {}, make("h2", {}, title), make("p", { class: "place" }, place), hit.snippet ? make("p", { class: "snippet" }, hit.snippet) : null, facts);
+  return make("li", {}, make("h2", {}, title), make("p", { class: "place" }, place), hit.snippet ? make("p", { class: "snippet" }, hit.snippet) : null, facts, copies(hit));
+}
+
+function copies({ copies: found = [] }) {
+  if (!found.length) return null;
+  const list = make("ul", {}, ...found.map((url) => make("li", {}, url)));
+  return make("details", { class: "facts" }, make("summary", {}, `${count(found.length, "other spelling")} of its address`), list);
 }
 
 function decoded(path) {
@@ -312,10 +317,12 @@ async function readOn() {
 function keys(words = "It stays in this tab, and goes to this service alone.") {
   at("key-told").textContent = words;
   at("token").value = "";
-  at("key").showModal();
+  if (!at("key").open) at("key").showModal();
 }
 
 function use(key) {
+  // No header can hold it: the browser would refuse, and it would look as if the service did not answer.
+  if (/[^\x21-\x7e]/.test(key)) return keys("A key has no blanks, and only letters, digits, - and _.");
   if (key) sessionStorage.setItem(KEY, key);
   else sessionStorage.removeItem(KEY);
   at("key").close();
