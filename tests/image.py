@@ -22,7 +22,7 @@ from tests.waiting import wait_for
 SUITE = "bookworm"
 PACKAGES = "python3,python3-venv,ca-certificates"
 # Where pip may be told of an index or a certificate of this machine's.
-SETTINGS = ("/etc/pip.conf", "/etc/xdg/pip", "/root/.config/pip", "/etc/ssl/certs")
+SETTINGS = ("/etc/pip.conf", "/etc/xdg/pip", str(Path.home() / ".config/pip"), "/etc/ssl/certs")
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
