@@ -236,7 +236,7 @@ def test_disk_of_the_server_is_full_nothing_is_accepted_and_nothing_lost(
         assert refuses(lambda: jobs.submit(submission(*(f"b.example/{n}/{'x' * 3000}" for n in range(100)))))
         ticks.now += REST
         assert refuses(lambda: jobs.finish(claim, outcome))
-        told = [each.__dict__["fields"]["reason"] for each in caplog.records if each.message == "store_down"]
+        told = [each.__dict__["fields"]["reason"] for each in caplog.records if each.getMessage() == "store_down"]
         assert told == ["53100"]
         (small_disk / "filler").unlink()
         ticks.now += REST
