@@ -45,10 +45,10 @@ class Sheet:
     path: Path = Path()
 
     def totals(self) -> Totals:
-        """Return what is on it now, without the sources of which nothing is."""
+        """Return what is on it now. A source of which nothing is may be booked with what was taken back since."""
         width = len(KINDS)
         rows = {name: tuple(self.numbers[at * width : (at + 1) * width]) for at, name in enumerate(self.sources)}
-        return Totals(self.id, self.day, {name: row for name, row in rows.items() if any(row)})
+        return Totals(self.id, self.day, rows)
 
     def remove(self) -> None:
         """Remove the file, whose counts are all booked. Never raises."""

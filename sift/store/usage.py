@@ -183,7 +183,7 @@ class UsageTally:
     def used(self, days: int) -> list[Used]:
         """Return what was used in the last days, the newest first. Raises LedgerError."""
         self.flush()
-        return self._book.usage(days)
+        return [used for used in self._book.usage(days) if any(used[2:])]  # all may have been taken back
 
     def flush(self) -> None:
         """Book what has not been booked; it stays on its sheet if the book cannot be written. Never raises."""

@@ -301,6 +301,20 @@ def test_counts_are_added_up_by_day_source_and_kind(make: Any, clock: FakeClock)
     }
 
 
+def test_call_that_was_booked_before_it_was_taken_back_counts_no_more(make: Any, ledger: SqliteLedger) -> None:
+    """contract: Usage: an attempt to connect may outlast a booking; a source without any other call has no line."""
+    tally, other = make(ledger), make(ledger)
+    tally.calling("a")
+    other.calling("b")
+    other.calling("b")
+    assert [each.calls for each in tally.used(1)] == [1]
+    tally.not_called("a")
+    other.flush()
+    other.not_called("b")
+    tally.flush()
+    assert other.used(1) == [Used(DAY, "b", 1, 0, 0, 0, 0)]
+
+
 def test_call_of_a_day_that_has_ended_is_not_taken_back(make: Any, clock: FakeClock) -> None:
     """contract: Usage: one too many of the day before, never fewer than none of the new one."""
     book = Book()
